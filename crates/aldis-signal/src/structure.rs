@@ -279,6 +279,6 @@ impl Structure {
         };
         lines.quotes_line(own.seen)
             || lines.is_row(own.seen, below)
-            || self.indented.is_code(window, own)
+            || !lines.in_paragraph() && self.indented.is_code(window, own)
     }
 }

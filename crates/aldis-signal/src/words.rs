@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 /// What a word tells about the sentence it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +205,7 @@ static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         words.chain(phrases).flat_map(|word| [capitalised(&word), word.to_uppercase(), word]);
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
+    builder.kind(Some(AhoCorasickKind::DFA));
     builder.build(cased).ok()
 });
 

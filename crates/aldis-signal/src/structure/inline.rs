@@ -1,6 +1,6 @@
 //! Inline code: pairs of back-quote runs within one block of text.
 
-use super::line::{begins_block, is_blank_line};
+use super::line::{begins_block, is_blank_line, is_quote};
 use crate::scan::window::Window;
 
 /// How far a run of back-quotes looks for its partner.
@@ -106,7 +106,7 @@ fn find_partner(window: &Window<'_>, open: Run, place: u64) -> Partner {
         let text = window.slice(line, limit);
         let length = memchr::memchr(b'\n', text);
         let shown = &text[..length.unwrap_or(text.len())];
-        if !first && (is_blank_line(shown) || begins_block(shown)) {
+        if !first && (is_blank_line(shown) || begins_block(shown) || is_quote(shown)) {
             // What has come of a line may become something else.
             let whole = length.is_some() || window.last || line + text.len() as u64 >= limit;
             return if whole { Partner::None } else { Partner::NeedMore };

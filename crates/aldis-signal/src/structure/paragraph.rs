@@ -6,8 +6,8 @@
 //! linear.
 
 use super::line::{
-    FenceLine, begins_block, indent, is_blank_line, is_delimiter_row, is_quote, is_table_line,
-    item_content, quoted_content,
+    FenceLine, begins_block, indent, is_blank_line, is_delimiter_row, is_heading, is_quote,
+    is_rule, is_table_line, item_content, quoted_content,
 };
 use crate::scan::text::trim_blanks_start;
 use crate::scan::window::{Line, LineAt, Window};
@@ -34,12 +34,16 @@ pub(crate) struct Paragraph {
 /// What the lines so far tell about the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lines {
+    /// Whether the last line is part of a quotation.
+    quoted: bool,
     /// Whether a quotation goes on, although the next line has no mark of one.
     quotes: bool,
     /// Whether the lines are rows of a table with a delimiter row.
     table: bool,
     /// Whether the line before holds a bar.
     bar: bool,
+    /// Whether the last line is of a paragraph, which may go on.
+    paragraph: bool,
     /// Where the inline text starts that the next line goes on with.
     pub(crate) inline: u64,
 }
@@ -51,18 +55,27 @@ impl Lines {
             *self = Self { inline: next, ..Self::default() };
             return;
         }
+        if self.begins_inline(line) {
+            self.inline = start;
+        }
         self.quotes = self.quotes_line(line);
+        self.quoted = self.quotes;
+        let code = indent(line) >= 4 && !self.paragraph;
+        self.paragraph = !code && !is_heading(line) && !is_rule(line);
         if let Some(content) = quoted_content(line) {
             // Only a paragraph goes on lazily.
             self.quotes =
                 !is_blank_line(content) && !begins_paragraphless(content) && indent(content) < 5;
+            self.paragraph = self.quotes;
         }
         let bar = memchr::memchr(b'|', line).is_some();
         self.table = bar && (self.table || self.bar && is_delimiter_row(line));
         self.bar = bar;
-        if begins_block(line) {
-            self.inline = start;
-        }
+    }
+
+    /// Returns whether a paragraph is open that the next line may go on with.
+    pub(crate) fn in_paragraph(&self) -> bool {
+        self.paragraph
     }
 
     /// Returns whether a line is part of a quotation, with a mark of its own or without.
@@ -77,9 +90,15 @@ impl Lines {
         is_table_line(line) || bar && (self.table || heads())
     }
 
+    /// Returns whether inline text starts anew with a line: a block does, and so do a quotation and what
+    /// follows one.
+    fn begins_inline(&self, line: &[u8]) -> bool {
+        begins_block(line) || self.quotes_line(line) != self.quoted
+    }
+
     /// Returns where the inline text starts that a line which starts at `start` belongs to.
     pub(crate) fn inline_start(&self, line: &[u8], start: u64) -> u64 {
-        if begins_block(line) { start } else { self.inline.min(start) }
+        if self.begins_inline(line) { start } else { self.inline.min(start) }
     }
 }
 
@@ -142,38 +161,42 @@ pub(crate) struct IndentedCode {
 }
 
 impl IndentedCode {
-    /// Returns whether a line is code by its indentation: not the continuation of a paragraph or of a
-    /// list item.
+    /// Returns whether a line, which goes on with no paragraph, is code by its indentation.
     pub(crate) fn is_code(&mut self, window: &Window<'_>, line: Line<'_>) -> bool {
         let indent = indent(line.text);
         if indent < 4 || line.seen.is_empty() {
             return false;
         }
         // What follows directly goes on as it was.
-        let goes_on = self.next == line.start && self.next > 0;
-        let code = match goes_on && (!self.code || indent >= self.indent) {
-            true => self.code,
-            false => is_indented_code(window, line, indent),
-        };
+        let goes_on = self.code && self.next == line.start && indent >= self.indent;
+        let code = goes_on || is_indented_code(window, line, indent);
         *self = Self { indent, next: line.next, code };
         code
     }
 }
 
+/// Returns whether an indented line is code: four more than the list item that it belongs to, if any.
 fn is_indented_code(window: &Window<'_>, line: Line<'_>, own: usize) -> bool {
     let floor = floor(line.start).max(window.base());
     let above = window.slice(floor, line.start);
     let lines = above.strip_suffix(b"\n").unwrap_or(above).rsplit(|byte| *byte == b'\n');
-    let mut gap = false;
+    // The least that the lines directly above are indented: a paragraph among them goes on.
+    let (mut least, mut directly) = (own, true);
+    // Whether the paragraph above may be the lazy end of a list item.
+    let mut lazy = false;
     for text in lines.filter(|_| !above.is_empty()) {
         if is_blank_line(text) {
-            gap = true;
+            if lazy {
+                return true;
+            }
+            directly = false;
         } else if let Some(content) = item_content(text).filter(|_| indent(text) < own) {
-            return gap && own >= content + 4;
-        } else if indent(text) == 0 {
-            return gap;
-        } else if indent(text) < 4 && !gap {
-            return false;
+            return least >= content + 4;
+        } else if is_quote(text) || begins_block(text) {
+            return true;
+        } else {
+            lazy |= indent(text) == 0;
+            least = if directly { least.min(indent(text)) } else { least };
         }
     }
     true

@@ -14,6 +14,7 @@ use crate::dialect::Standing;
 mod blocks;
 mod fences;
 mod lines;
+mod markdown;
 mod tags;
 mod trailers;
 
