@@ -31,5 +31,5 @@ mod words;
 pub use dialect::{Dialect, DialectError};
 pub use message::{Message, Origin, Role};
 pub use parser::Parser;
-pub use scan::{Rules, Scanner, Token, scan};
+pub use scan::{Rules, Scan, Scanner, Token, scan};
 pub use signal::{Fields, Finding, Meaning, NearMiss, Place, Reason, Signal, Span, Via, Warning};

@@ -3,9 +3,10 @@
 //! # Why it is not a regex
 //!
 //! A signal in a prompt, a file, a code fence or a sentence about signals is not a signal, and a
-//! genuine one may come with colours, CRLF or a closing sentence. So the scanner finds candidates
-//! with a fast literal search and then judges each one: who said it, where in the message it stands,
-//! whether it is whole and filled in, and whether the words around it mean it.
+//! genuine one may come with colours, CRLF or a closing sentence. So the scanner works in stages:
+//! `visible` takes out what is not seen, `find` finds literals, a recogniser per grammar family reads
+//! what stands there, `structure` says whether it is quoted, `judge` whether it counts, and
+//! `undecided` keeps it until nothing can change that any more.
 //!
 //! # What always holds
 //!
@@ -114,14 +115,6 @@ impl<'r> Scanner<'r> {
         self
     }
 
-    /// Wants that nothing but other signals follows a signal that decides something, and that no colon
-    /// leads into it.
-    #[must_use]
-    pub fn strict(mut self) -> Self {
-        self.engine.options.strict = true;
-        self
-    }
-
     /// Scans the next chunk, giving `sink` each finding as soon as it is certain.
     ///
     /// A claim is certain when nothing can take it back any more: at the end of the message, or
@@ -172,28 +165,94 @@ impl<'r> Scanner<'r> {
     }
 }
 
+/// How messages are scanned: a builder for whole messages and for streams.
+///
+/// ```
+/// use aldis_signal::{Rules, Scan};
+///
+/// let scan = Scan::new(Rules::builtin()).strict();
+/// assert_eq!(scan.run(b"All green.\n\n<promise>COMPLETE</promise>").len(), 1);
+///
+/// let mut found = 0;
+/// let mut scanner = scan.stream();
+/// scanner.push(b"<promise>COMPLETE</promise>\n\nTests to follow.", &mut |_| found += 1);
+/// scanner.finish(&mut |finding| assert!(finding.signal().is_none()));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan<'r> {
+    rules: &'r Rules,
+    origin: Origin,
+    options: Options,
+}
+
+impl<'r> Scan<'r> {
+    /// Scans the agent's own text, without a run token.
+    pub fn new(rules: &'r Rules) -> Self {
+        Self { rules, origin: Origin::assistant(), options: Options::default() }
+    }
+
+    /// Says who wrote the messages.
+    #[must_use]
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// Says which run token is expected.
+    #[must_use]
+    pub fn token(mut self, token: Token) -> Self {
+        self.options.token = token;
+        self
+    }
+
+    /// Wants that nothing but other signals follows a signal that decides something, and that no colon
+    /// leads into it.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.options.strict = true;
+        self
+    }
+
+    /// Leaves near misses out, which is cheaper: misspelled names are not looked for.
+    #[must_use]
+    pub fn signals_only(mut self) -> Self {
+        self.options.near_misses = false;
+        self
+    }
+
+    /// Scans a whole message. Findings come in text order.
+    pub fn run(&self, message: &[u8]) -> Vec<Finding> {
+        scan_whole(self.engine(), message)
+    }
+
+    /// Starts a message that comes in chunks.
+    pub fn stream(&self) -> Scanner<'r> {
+        Scanner::with(self.engine())
+    }
+
+    fn engine(&self) -> Engine<'r> {
+        Engine::new(self.rules, self.origin.clone(), self.options.clone())
+    }
+}
+
 /// Scans a whole message. Findings come in text order.
 pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
-    scan_with(rules, text, origin, Token::Off)
+    Scan::new(rules).origin(origin.clone()).run(text)
 }
 
 /// Scans a whole message, expecting a run token. Findings come in text order.
 pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
-    let options = Options { token, ..Options::default() };
-    scan_whole(Engine::new(rules, origin.clone(), options), text)
+    Scan::new(rules).origin(origin.clone()).token(token).run(text)
 }
 
 /// Scans a whole message, expecting a run token, for its signals alone. They come in text order.
-///
-/// Cheaper than [`scan_with`]: misspelled names are not looked for.
 pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Signal> {
-    let options = Options { token, near_misses: false, ..Options::default() };
-    let engine = Engine::new(rules, origin.clone(), options);
+    let scan = Scan::new(rules).origin(origin.clone()).token(token).signals_only();
     let signal = |finding| match finding {
         Finding::Signal(signal) => Some(*signal),
         Finding::NearMiss(_) => None,
     };
-    scan_whole(engine, text).into_iter().filter_map(signal).collect()
+    scan.run(text).into_iter().filter_map(signal).collect()
 }
 
 fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {

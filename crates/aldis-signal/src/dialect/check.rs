@@ -126,7 +126,7 @@ fn build<S: DeserializeOwned>(
         signals.iter_mut().for_each(name_members);
     }
     let dialect = Dialect {
-        standing: raw.standing.unwrap_or(syntax.standing()),
+        standing: raw.standing.unwrap_or_else(|| syntax.standing()),
         name: raw.name.get_ref().as_str().into(),
         about: raw.about,
         syntax,

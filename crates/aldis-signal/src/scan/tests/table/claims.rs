@@ -377,7 +377,7 @@ fn strict_wants_a_signal_to_be_the_last_thing_said() {
     ] {
         for chunk in [1, 7, usize::MAX] {
             let rules = rules_for("chorus");
-            let mut scanner = Scanner::new(&rules, Origin::assistant()).strict();
+            let mut scanner = Scan::new(&rules).strict().stream();
             let mut found = Vec::new();
             for piece in text.as_bytes().chunks(chunk) {
                 scanner.push(piece, &mut |finding| found.push(finding));
