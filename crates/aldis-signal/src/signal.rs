@@ -372,7 +372,7 @@ pub enum Warning {
     /// A member of `indicators` is not a boolean and was dropped.
     IndicatorNotBool,
     /// A value of an old form could not be read.
-    LegacyInvalid(&'static str),
+    LegacyInvalid(Arc<str>),
     /// The end of the message, or the next opening, closed it.
     MissingClosingDelimiter,
     /// It stands alone, without the lines around it.

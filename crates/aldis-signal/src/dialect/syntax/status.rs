@@ -42,6 +42,35 @@ pub struct Ruled {
     pub rules: String,
     /// The signal the block is.
     pub signal: String,
+    /// The keys that are read, and what each holds. Other lines are for people.
+    pub keys: BTreeMap<String, RuledKey>,
+}
+
+/// A key of a status block under a heading.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuledKey {
+    /// The member it sets.
+    pub member: String,
+    /// What it holds.
+    pub holds: RuledValue,
+    /// The member that takes the second number of a ratio.
+    #[serde(default)]
+    pub of: Option<String>,
+}
+
+/// What a key of a status block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuledValue {
+    /// True or false.
+    Boolean,
+    /// 0 to 100, with or without a sign for it.
+    Percent,
+    /// Two numbers: `2/5`.
+    Ratio,
+    /// A word, upper-cased.
+    Upper,
 }
 
 /// What starts at an opening line.
@@ -235,8 +264,12 @@ impl Ruled {
             let text = lossy(line.seen);
             let Some((key, value)) = text.split_once(':') else { continue };
             let (key, value) = (key.trim(), value.trim());
-            if !take_ruled_line(dialect, &mut draft, key, value) {
+            let Some(known) = self.keys.get(key) else { continue };
+            if is_placeholder(value) {
                 unfilled.get_or_insert_with(|| key.to_owned());
+            } else if !known.take(dialect, &mut draft, value) {
+                let invalid = Warning::LegacyInvalid(known.member.as_str().into());
+                draft.warnings.push(invalid);
             }
         }
     }
@@ -255,53 +288,42 @@ impl Ruled {
     }
 }
 
-/// Takes `Phase:`, `Iteration:`, `Progress:` or `EXIT_SIGNAL:`; what cannot be read is a warning.
-/// Returns whether the value is no template.
-fn take_ruled_line(dialect: &Dialect, draft: &mut Draft, key: &str, value: &str) -> bool {
-    let known = matches!(key, "Phase" | "Iteration" | "Progress" | "EXIT_SIGNAL");
-    if known && is_placeholder(value) {
-        return false;
-    }
-    match key {
-        "Phase" if value.is_empty() => draft.warnings.push(Warning::LegacyInvalid("phase")),
-        "Phase" => {
-            let phase = match &dialect.syntax {
-                dialect::Syntax::Fence(fence) => fence.upper("phase", value),
-                _ => value.to_uppercase(),
-            };
-            draft.fields.insert("phase".to_owned(), phase.into());
-        }
-        "Iteration" => {
-            let counts = value.split_once('/').and_then(|(n, m)| {
-                Some((n.trim().parse::<u32>().ok()?, m.trim().parse::<u32>().ok()?))
-            });
-            match counts {
-                Some((iteration, max)) => {
-                    draft.fields.insert("iteration".to_owned(), iteration.into());
-                    draft.fields.insert("max_iterations".to_owned(), max.into());
-                }
-                None => draft.warnings.push(Warning::LegacyInvalid("iteration")),
-            }
-        }
-        "Progress" => match ruled_percent(value) {
-            Some((progress, said)) => {
-                if !(0.0..=100.0).contains(&said) {
+impl RuledKey {
+    /// Takes the value of the key; returns whether it could be read.
+    fn take(&self, dialect: &Dialect, draft: &mut Draft, value: &str) -> bool {
+        let read: Value = match self.holds {
+            RuledValue::Boolean => match value {
+                "true" => true.into(),
+                "false" => false.into(),
+                _ => return false,
+            },
+            RuledValue::Percent => {
+                let Some((progress, written)) = ruled_percent(value) else { return false };
+                if !(0.0..=100.0).contains(&written) {
                     draft.warnings.push(Warning::Clamped);
                 }
                 draft.progress = Some(progress);
-                draft.fields.insert("progress".to_owned(), progress.into());
+                progress.into()
             }
-            None => draft.warnings.push(Warning::LegacyInvalid("progress")),
-        },
-        "EXIT_SIGNAL" => match value {
-            "true" | "false" => {
-                draft.fields.insert("exit_signal".to_owned(), (value == "true").into());
+            RuledValue::Ratio => {
+                let counts = value.split_once('/').and_then(|(part, all)| {
+                    Some((part.trim().parse::<u32>().ok()?, all.trim().parse::<u32>().ok()?))
+                });
+                let Some((part, all)) = counts else { return false };
+                if let Some(of) = &self.of {
+                    draft.fields.insert(of.clone(), all.into());
+                }
+                part.into()
             }
-            _ => draft.warnings.push(Warning::LegacyInvalid("exit_signal")),
-        },
-        _ => {}
+            RuledValue::Upper if value.is_empty() => return false,
+            RuledValue::Upper => match &dialect.syntax {
+                dialect::Syntax::Fence(fence) => fence.upper(&self.member, value).into(),
+                _ => value.to_uppercase().into(),
+            },
+        };
+        draft.fields.insert(self.member.clone(), read);
+        true
     }
-    true
 }
 
 /// Reads `45%` or `45` and nothing more: the progress, and what was said before it was clamped.
