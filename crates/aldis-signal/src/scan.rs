@@ -16,14 +16,13 @@
 
 mod candidate;
 mod closers;
+pub(crate) mod diagnose;
 pub(crate) mod draft;
 mod engine;
 mod families;
 mod fences;
-pub(crate) mod fuzzy;
 pub(crate) mod hints;
 mod judge;
-mod keys;
 mod lead_in;
 mod lines;
 mod misses;

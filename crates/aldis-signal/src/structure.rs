@@ -61,8 +61,8 @@ pub(crate) struct Structure {
     paragraph: Paragraph,
     code: InlineCode,
     indented: IndentedCode,
-    /// Inline text does not start before this.
-    inline_floor: u64,
+    /// No paragraph starts before this: something else ended there.
+    paragraph_floor: u64,
     /// The last line of which nothing more needs to be known, and what that is.
     known: Option<KnownLine>,
 }
@@ -133,7 +133,7 @@ impl Structure {
     /// Ends the comment. Back-quotes in it open nothing behind it.
     pub(crate) fn end_comment(&mut self) {
         if let Some(Comment { end: Some(end), .. }) = self.comment.take() {
-            self.inline_floor = end;
+            self.paragraph_floor = end;
         }
     }
 
@@ -159,12 +159,12 @@ impl Structure {
         self.fence = None;
         self.comment = None;
         self.elements = OpenElements::default();
-        self.inline_floor = next;
+        self.paragraph_floor = next;
     }
 
-    /// Lets inline text start anew behind a signal that spans lines.
-    pub(crate) fn restart_inline(&mut self, at: u64) {
-        self.inline_floor = at;
+    /// Lets a paragraph start anew behind a signal that spans lines.
+    pub(crate) fn restart_paragraph(&mut self, at: u64) {
+        self.paragraph_floor = at;
     }
 
     /// Returns whether the current place is in something that quotes all it holds.
@@ -214,9 +214,9 @@ impl Structure {
     }
 
     fn in_code(&mut self, window: &Window<'_>, line: u64, at: u64) -> InCode {
-        let lines = self.paragraph.before(window, line);
+        let lines = self.paragraph.before(window, line, self.paragraph_floor);
         let text = window.slice(line, at.min(line + LINE_REACH));
-        let start = lines.inline_start(text, line).max(self.inline_floor);
+        let start = lines.inline_start(text, line).max(self.paragraph_floor);
         self.code.at(window, start.min(at), at)
     }
 
@@ -266,7 +266,7 @@ impl Structure {
     }
 
     fn read_line(&mut self, window: &Window<'_>, line: u64) -> bool {
-        let lines = self.paragraph.before(window, line);
+        let lines = self.paragraph.before(window, line, self.paragraph_floor);
         let own = match window.line(line) {
             LineAt::Line(own) => own,
             LineAt::TooLong | LineAt::Wait | LineAt::Nothing => {

@@ -4,6 +4,8 @@
 //! It decides something only when it has all the bytes the decision can depend on; otherwise it
 //! waits. That is why the result is the same for every way of cutting the message into chunks.
 
+use super::Token;
+use super::diagnose::spelling;
 use super::lead_in::LEAD_IN_MAX;
 use super::position::LineCursor;
 use super::report::Report;
@@ -12,7 +14,6 @@ use super::tags::{LOOK_OUT, Tags};
 use super::text::SIGNAL_MAX;
 use super::undecided::Queue;
 use super::window::{Line, LineAt, Window};
-use super::{Token, fuzzy};
 use crate::find::{Hit, HitKinds};
 use crate::message::Origin;
 use crate::signal::Finding;
@@ -223,7 +224,7 @@ impl<'r> Engine<'r> {
         self.end_terminals(window);
         self.end_undecided(window);
         if self.options.near_misses && self.origin.may_signal() {
-            fuzzy::look_at_tail(self, window);
+            spelling::look_at_tail(self, window);
         }
         let standing = self.report.misses.end();
         self.report.out.extend(standing.into_iter().map(Finding::NearMiss));
@@ -359,7 +360,7 @@ impl<'r> Engine<'r> {
         let line = self.lines.start.max(self.at.saturating_sub(SIGNAL_MAX));
         let mut keep = line.saturating_sub(LOOK_BACK);
         keep = keep.min(paragraph::floor(line));
-        keep = keep.min(self.at.saturating_sub(fuzzy::TAIL_MAX));
+        keep = keep.min(self.at.saturating_sub(spelling::TAIL_MAX));
         keep = keep.min(self.lines.last_shown(window, self.at).unwrap_or(keep));
         keep = keep.min(self.needed_from().unwrap_or(keep));
         let keep = keep.max(window.base());

@@ -4,15 +4,14 @@ use super::draft::Defect;
 use super::engine::{Engine, Flow};
 use super::judge::Position;
 use super::rules::Rules;
-use super::text::{SIGNAL_MAX, is_blank, lossy};
+use super::text::{SIGNAL_MAX, is_blank};
 use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
 use crate::dialect::syntax::fence;
 use crate::signal::{Reason, Warning};
 use crate::structure::line::FenceLine;
 use crate::structure::{Fence, Mask};
-use crate::visible::sequence::without_sequences;
-use crate::visible::{is_zero_width, trim_line_end};
+use crate::visible::trim_line_end;
 
 impl Engine<'_> {
     /// A fence ended at `line`: a block that filled it counts if it also ends the message.
@@ -34,24 +33,21 @@ impl Engine<'_> {
         }
     }
 
-    /// A bare line of JSON, or a line of an old form.
+    /// A bare line of JSON, or a line of an old form. Returns whether the line may be such.
     pub(crate) fn on_bare_json(
         &mut self,
         window: &Window<'_>,
         index: usize,
         fence: &fence::Syntax,
         line: Line<'_>,
-    ) {
+    ) -> bool {
         let starts = |bare: &String| line.seen.starts_with(bare.as_bytes());
         let bare = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
-        if !bare && self.options.near_misses && is_hidden_json(fence, line) {
-            let defect =
-                Defect::new(Reason::Hidden, &*fence.default_name, (line.start, line.seen_end()));
-            return self.report_line(window, index, defect);
-        }
         if bare || fence.legacy.as_ref().is_some_and(|legacy| legacy.may_start(line.seen)) {
             self.on_bare_line(window, index, fence, (line, bare));
+            return true;
         }
+        false
     }
 
     fn on_bare_line(
@@ -131,20 +127,10 @@ impl Engine<'_> {
             }
             Err(defect) => self.report(window, index, defect, quoted),
         }
-        self.structure.restart_inline(next);
+        self.structure.restart_paragraph(next);
         self.read_to = next;
         Some(Flow::On(next))
     }
-}
-
-/// Returns whether a line is a bare object of JSON but for what cannot be seen of it.
-fn is_hidden_json(fence: &fence::Syntax, line: Line<'_>) -> bool {
-    let plain = line.seen.is_ascii() && !line.seen.contains(&0x1B);
-    let Some(bare) = fence.bare.as_ref().filter(|_| !plain) else { return false };
-    let shown = without_sequences(line.seen);
-    let shown = lossy(&shown);
-    let shown = shown.trim_matches(|c: char| c.is_whitespace() || is_zero_width(c));
-    shown.starts_with(bare.as_str()) && shown.ends_with('}')
 }
 
 /// Returns the dialect whose signals are the content of such a fence, and what stands behind its info

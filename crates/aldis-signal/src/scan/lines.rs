@@ -1,22 +1,19 @@
 //! Signals that own their lines: blocks, line signals, status blocks.
 
-use std::sync::Arc;
-
+use super::diagnose;
+use super::diagnose::spelling::known;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::fuzzy::known;
 use super::judge::Position;
-use super::keys::find_keys;
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, is_blank};
+use super::text::SIGNAL_MAX;
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
 use crate::dialect::syntax::{block, line, status};
 use crate::dialect::{Dialect, Syntax};
-use crate::signal::Reason;
+use crate::signal::{Reason, Warning};
 use crate::structure::LINE_REACH;
 use crate::structure::Mask;
-use crate::visible::sequence::without_sequences;
 
 /// A block of lines that was read, with the index of its dialect.
 struct Found {
@@ -74,8 +71,7 @@ impl Engine<'_> {
         }
         let line = Line::plain(start, window.slice(start, start + SIGNAL_MAX));
         for index in &rules.families.lines {
-            if let Some((name, end)) = begun(&rules.dialects()[*index], line) {
-                let defect = Defect::new(Reason::TooLong, name, (start, start + end as u64));
+            if let Some(defect) = diagnose::long_line(&rules.dialects()[*index], line) {
                 self.report_line(window, *index, defect);
             }
         }
@@ -168,42 +164,85 @@ impl Engine<'_> {
         self.submit(candidate, None);
     }
 
+    /// Reads a line for a dialect; what no recogniser takes is diagnosed where near misses are wanted.
     fn read_line(&mut self, window: &Window<'_>, index: usize, dialect: &Dialect, line: Line<'_>) {
-        match &dialect.syntax {
+        let read = match &dialect.syntax {
             Syntax::Block(block) => self.on_key_line(window, index, block, line),
             Syntax::Line(syntax) => self.on_head(window, index, syntax, line),
             Syntax::Fence(fence) => self.on_bare_json(window, index, fence, line),
-            Syntax::Status(status) if self.options.near_misses => {
-                let text = line.seen;
-                let opening = status.open.as_bytes();
-                let starts = &text[..(text.len() + 1).saturating_sub(opening.len())];
-                let mut starts = memchr::memchr_iter(opening[0], starts);
-                if let Some(at) = starts.find(|at| text[*at..].starts_with(opening)) {
-                    let name = dialect.signals.first().map(|def| def.name.clone());
-                    let name = name.unwrap_or_default();
-                    let range = (at, at + opening.len());
-                    self.out_of_place(window, index, &name, line, range);
-                }
-            }
-            Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => {}
+            Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => false,
+        };
+        if !read
+            && self.options.near_misses
+            && let Some(defect) = diagnose::line(dialect, line)
+        {
+            self.report_line(window, index, defect);
         }
     }
 
-    /// A line that may start with the name of a line signal.
+    /// `KEY: NAME` without the block around it, which counts at the end of the message. Returns whether
+    /// the line is such.
+    fn on_key_line(
+        &mut self,
+        window: &Window<'_>,
+        index: usize,
+        block: &block::Syntax,
+        line: Line<'_>,
+    ) -> bool {
+        let dialect = &self.rules.dialects()[index];
+        let Some(def) = block.value(line.seen).and_then(|name| known(dialect, name)) else {
+            return false;
+        };
+        let mut draft = Draft::new(def.name.clone(), (line.start, line.seen_end()));
+        draft.warnings.push(Warning::MissingDelimiters);
+        self.bare_terminal(window, index, block, draft);
+        true
+    }
+
+    fn bare_terminal(
+        &mut self,
+        window: &Window<'_>,
+        index: usize,
+        block: &block::Syntax,
+        draft: Draft,
+    ) {
+        let (start, end) = draft.range;
+        let quoted = self.is_quoted(window, start, None);
+        if self.is_in_vain(quoted) {
+            return;
+        }
+        let mut candidate = self.candidate(window, index, draft, quoted);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(start));
+        let terminal = Terminal {
+            dialect: index,
+            candidate,
+            otherwise: Reason::NotAtEnd,
+            checked: end,
+            fenced: false,
+            repeats: false,
+        };
+        if block.bare_terminal && !terminal.candidate.quoted {
+            self.await_end(terminal);
+        } else {
+            self.refuse(terminal);
+        }
+    }
+
+    /// A line that may start with the name of a line signal. Returns whether it does.
     fn on_head(
         &mut self,
         window: &Window<'_>,
         index: usize,
         syntax: &line::Syntax,
         line: Line<'_>,
-    ) {
+    ) -> bool {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         match syntax.read(dialect, line) {
             line::Head::Signal(draft) => {
                 let quoted = self.is_quoted(window, line.start, None);
                 if self.is_in_vain(quoted) {
-                    return;
+                    return true;
                 }
                 let mut candidate = self.candidate(window, index, draft, quoted);
                 candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
@@ -215,22 +254,9 @@ impl Engine<'_> {
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
             line::Head::Defect(defect) => self.report_line(window, index, defect),
-            line::Head::Other if !self.options.near_misses => {}
-            line::Head::Other if line.text.contains(&0x1B) => {
-                let seen = without_sequences(line.text);
-                if let line::Head::Signal(draft) = syntax.read(dialect, line.with_text(&seen)) {
-                    let range = (line.start, line.seen_end());
-                    let defect = Defect::new(Reason::Hidden, draft.name, range);
-                    self.report_line(window, index, defect);
-                }
-            }
-            line::Head::Other => {
-                if let Some((def, at)) = syntax.mention(dialect, line.seen) {
-                    let range = (at, at + def.name.len());
-                    self.out_of_place(window, index, &def.name, line, range);
-                }
-            }
+            line::Head::Other => return false,
         }
+        true
     }
 
     /// A line that may start a prompt for another agent. The request before it may be malformed: the
@@ -260,26 +286,6 @@ impl Engine<'_> {
     /// Reports a malformed signal on the current line.
     pub(crate) fn report_line(&mut self, window: &Window<'_>, index: usize, defect: Defect) {
         let quoted = self.options.near_misses && self.is_quoted(window, defect.range.0, None);
-        self.report(window, index, defect, quoted);
-    }
-
-    /// Reports a name that stands at `at` in its line where it should start it.
-    pub(super) fn out_of_place(
-        &mut self,
-        window: &Window<'_>,
-        index: usize,
-        name: &Arc<str>,
-        line: Line<'_>,
-        (at, end): (usize, usize),
-    ) {
-        if !self.options.near_misses {
-            return;
-        }
-        let start = line.start + at as u64;
-        let prefix = &line.text[..at];
-        let quoted = self.is_quoted(window, start, None);
-        let reason = misplaced(prefix);
-        let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
         self.report(window, index, defect, quoted);
     }
 }
@@ -316,44 +322,5 @@ fn read_block(
             }
         }
         Syntax::Line(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Ok(None),
-    }
-}
-
-/// Returns the signal with which a line begins, and where its name ends there.
-fn begun(dialect: &Dialect, line: Line<'_>) -> Option<(Arc<str>, usize)> {
-    match &dialect.syntax {
-        Syntax::Line(syntax) => {
-            let name = match syntax.read(dialect, line) {
-                line::Head::Signal(draft) => draft.name,
-                line::Head::Defect(defect) => defect.name,
-                line::Head::Other => return None,
-            };
-            let end = name.len();
-            Some((name, end))
-        }
-        Syntax::Block(block) => {
-            let (_, name, end) =
-                find_keys(&block.key, line.seen).next().filter(|key| key.0 == 0)?;
-            Some((known(dialect, name)?.name.clone(), end))
-        }
-        Syntax::Fence(fence) => {
-            let bare = fence.bare.as_ref().filter(|bare| line.seen.starts_with(bare.as_bytes()))?;
-            Some((dialect.signals.first()?.name.clone(), bare.len()))
-        }
-        Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => None,
-    }
-}
-
-/// Says what is wrong with a name that does not start its line.
-fn misplaced(prefix: &[u8]) -> Reason {
-    let decoration = b" \t#*_>-+`\"'.)([]~0123456789";
-    if prefix.is_empty() {
-        Reason::NotWholeLine
-    } else if prefix.iter().all(|byte| is_blank(*byte)) {
-        Reason::Indented
-    } else if prefix.iter().all(|byte| decoration.contains(byte)) {
-        Reason::Decorated
-    } else {
-        Reason::NotWholeLine
     }
 }

@@ -90,11 +90,15 @@ impl<'t> Iterator for Outline<'t> {
         self.at = next;
         let seen = trim_line_end(line);
         let code = self.apart && indent(line) >= 4 && !seen.is_empty();
-        let quoted = self.quotes(seen, below)
-            || self.lines.quotes_line(seen)
-            || self.lines.is_row(seen, next_line)
-            || code;
-        self.lines.take(seen, start as u64, next as u64);
+        let enclosed = self.quotes(seen, below);
+        if enclosed {
+            self.lines = Lines::default();
+        }
+        let quoted =
+            enclosed || self.lines.quotes_line(seen) || self.lines.is_row(seen, next_line) || code;
+        if !enclosed {
+            self.lines.take(seen, start as u64, next as u64);
+        }
         self.apart = is_blank_line(line) || code;
         Some(OutlineLine { start, seen, quoted })
     }

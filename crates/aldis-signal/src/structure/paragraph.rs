@@ -109,11 +109,13 @@ fn begins_paragraphless(content: &[u8]) -> bool {
 }
 
 impl Paragraph {
-    /// Returns what the lines above tell about the line that starts at `line`.
-    pub(crate) fn before(&mut self, window: &Window<'_>, line: u64) -> Lines {
+    /// Returns what the lines above tell about the line that starts at `line`. Nothing before
+    /// `not_before` belongs to its paragraph.
+    pub(crate) fn before(&mut self, window: &Window<'_>, line: u64, not_before: u64) -> Lines {
         let floor = floor(line);
-        if self.read_to > line || self.read_to < floor || self.start < floor {
-            let start = paragraph_start(window, floor, line);
+        let not_before = line_after(window, not_before, line);
+        if self.read_to > line || self.start < floor.max(not_before) {
+            let start = paragraph_start(window, floor, line).max(not_before);
             *self =
                 Self { start, read_to: start, lines: Lines { inline: start, ..Lines::default() } };
         }
@@ -129,6 +131,15 @@ impl Paragraph {
         }
         self.lines
     }
+}
+
+/// Returns the first line that starts at `place` or behind it, or `line` if that comes first.
+fn line_after(window: &Window<'_>, place: u64, line: u64) -> u64 {
+    if place == 0 || place >= line || window.byte(place - 1) == Some(b'\n') {
+        return place.min(line);
+    }
+    let behind = memchr::memchr(b'\n', window.slice(place, line));
+    behind.map_or(line, |at| place + at as u64 + 1)
 }
 
 /// Returns where the paragraph of a line starts, or the first line that starts behind `floor`.

@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
+use crate::scan::diagnose::spelling::meant;
 use crate::scan::draft::{Defect, Draft};
-use crate::scan::fuzzy::meant;
 use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, lossy, trim_blanks};
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Reason, Warning};

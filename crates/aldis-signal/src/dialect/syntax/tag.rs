@@ -6,8 +6,8 @@ use serde::de::IgnoredAny;
 use super::json::read_object;
 use super::line::has_foreign_letter;
 use crate::dialect::{Dialect, Payload};
+use crate::scan::diagnose::spelling::meant;
 use crate::scan::draft::{Defect, Draft, is_sample};
-use crate::scan::fuzzy::meant;
 use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy};
 use crate::signal::{Reason, Warning};
 

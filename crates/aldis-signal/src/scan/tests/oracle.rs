@@ -86,6 +86,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     let mut lazy = false;
     for whole in text.split_inclusive('\n') {
         let line = whole.trim_end_matches(['\n', '\r', ' ', '\t']);
+        let in_comment = comment;
         let read = fence_line(line).filter(|_| !comment);
         let bare_fence = fence.is_some_and(|(_, _, bare)| bare);
         let mut quoted = comment || fence.is_some();
@@ -105,6 +106,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
         }
         let begins = line.is_empty() || read.is_some() || begins_block(line);
         lazy = line.starts_with('>') && line.len() > 1 || lazy && !begins;
+        lazy &= !in_comment && !comment;
         quoted |= comment || lazy || line.starts_with('>');
         out.push(Line { start, text: line, quoted, bare_fence });
         start += whole.len();

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use super::engine::Engine;
-use super::rules::Rules;
-use super::text::is_deceptive_text;
-use super::window::Window;
 use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Presence, SignalDef, Syntax};
+use crate::scan::engine::Engine;
+use crate::scan::rules::Rules;
+use crate::scan::text::is_deceptive_text;
+use crate::scan::window::Window;
 use crate::signal::{Place, Reason, Span};
 use crate::visible::trim_line_end;
 
