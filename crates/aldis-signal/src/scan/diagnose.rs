@@ -9,7 +9,7 @@ pub(crate) mod spelling;
 use std::sync::Arc;
 
 use self::spelling::{known, meant};
-use super::draft::Defect;
+use super::draft::{Defect, Read};
 use super::text::{is_blank, is_deceptive_text, is_placeholder, lossy};
 use super::window::Line;
 use crate::dialect::syntax::{block, fence, line, status};
@@ -34,9 +34,9 @@ pub(super) fn long_line(dialect: &Dialect, line: Line<'_>) -> Option<Defect> {
     let (name, end) = match &dialect.syntax {
         Syntax::Line(syntax) => {
             let name = match syntax.read(dialect, line) {
-                line::Head::Signal(draft) => draft.name,
-                line::Head::Defect(defect) => defect.name,
-                line::Head::Other => return None,
+                Read::Parsed(draft, _) => draft.name,
+                Read::Malformed(defect, _) => defect.name,
+                Read::NotMine | Read::NeedMore => return None,
             };
             let end = name.len();
             (name, end)
@@ -92,7 +92,7 @@ fn key_line(dialect: &Dialect, block: &block::Syntax, line: Line<'_>) -> Option<
 fn named_line(dialect: &Dialect, syntax: &line::Syntax, line: Line<'_>) -> Option<Defect> {
     if line.text.contains(&0x1B) {
         let seen = without_sequences(line.text);
-        let line::Head::Signal(draft) = syntax.read(dialect, line.with_text(&seen)) else {
+        let Read::Parsed(draft, _) = syntax.read(dialect, line.with_text(&seen)) else {
             return None;
         };
         return Some(Defect::new(Reason::Hidden, draft.name, (line.start, line.seen_end())));

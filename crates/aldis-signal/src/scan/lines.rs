@@ -2,26 +2,18 @@
 
 use super::diagnose;
 use super::diagnose::spelling::known;
-use super::draft::{Defect, Draft};
+use super::draft::{Defect, Draft, Read};
 use super::engine::{Engine, Flow};
 use super::judge::Position;
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
-use crate::dialect::syntax::{block, line, status};
+use crate::dialect::syntax::{block, line};
 use crate::dialect::{Dialect, Syntax};
 use crate::signal::{Reason, Warning};
 use crate::structure::LINE_REACH;
 use crate::structure::Mask;
-
-/// A block of lines that was read, with the index of its dialect.
-struct Found {
-    dialect: usize,
-    result: Result<Draft, Defect>,
-    next: u64,
-    legacy: bool,
-}
 
 impl Engine<'_> {
     /// Reads the current line for every dialect whose signals own their line: as the opening of a
@@ -87,23 +79,23 @@ impl Engine<'_> {
                 openers.filter(|(opener, _)| **opener == *line.seen).map(|(_, index)| *index);
             opened.filter(|index| !in_vain || may_end_fence(&rules.dialects()[*index]))
         };
-        let read = |index: usize| read_block(window, index, &rules.dialects()[index], line);
-        // Nothing may have been changed when one waits. Hardly ever do two open with the same line.
-        if let Some(wait) = opened().skip(1).find_map(|index| read(index).err()) {
-            return Some(wait);
+        let read = |index: usize| read_block(window, &rules.dialects()[index], line);
+        // Nothing may have been changed when one needs more. Hardly ever do two open with the same line.
+        if opened().skip(1).any(|index| matches!(read(index), Read::NeedMore)) {
+            return Some(Flow::Wait);
         }
         let mut next = None;
         for index in opened() {
-            match read(index) {
-                Ok(None) => {}
-                Ok(Some(found)) => {
-                    self.read_to = self.read_to.max(line.next);
-                    next = next.max(Some(found.next.max(self.at)));
-                    self.on_block(window, line, found);
-                }
+            let (result, after) = match read(index) {
+                Read::Parsed(draft, after) => (Ok(draft), after),
+                Read::Malformed(defect, after) => (Err(defect), after),
+                Read::NotMine => continue,
                 // Only the first can, before anything is changed.
-                Err(wait) => return Some(wait),
-            }
+                Read::NeedMore => return Some(Flow::Wait),
+            };
+            self.read_to = self.read_to.max(line.next);
+            next = next.max(Some(after.max(self.at)));
+            self.on_block(window, index, line, (result, after));
         }
         self.read_to = self.read_to.max(next?);
         next.map(Flow::On)
@@ -117,13 +109,16 @@ impl Engine<'_> {
         self.is_in_vain(filled && only_fenced && self.tags.open == 0)
     }
 
-    fn on_block(&mut self, window: &Window<'_>, line: Line<'_>, found: Found) {
-        let Found { dialect: index, result, next, legacy } = found;
-        let rules = self.rules;
-        let terminal = match &rules.dialects()[index].syntax {
-            Syntax::Block(block) => block.fenced_terminal,
-            _ => false,
-        };
+    fn on_block(
+        &mut self,
+        window: &Window<'_>,
+        index: usize,
+        line: Line<'_>,
+        (result, next): (Result<Draft, Defect>, u64),
+    ) {
+        let syntax = &self.rules.dialects()[index].syntax;
+        let terminal = matches!(syntax, Syntax::Block(block) if block.fenced_terminal);
+        let legacy = matches!(syntax, Syntax::Fence(_));
         let draft = match result {
             Ok(draft) => draft,
             Err(defect) => {
@@ -239,7 +234,7 @@ impl Engine<'_> {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         match syntax.read(dialect, line) {
-            line::Head::Signal(draft) => {
+            Read::Parsed(draft, _) => {
                 let quoted = self.is_quoted(window, line.start, None);
                 if self.is_in_vain(quoted) {
                     return true;
@@ -253,8 +248,8 @@ impl Engine<'_> {
                 }
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
-            line::Head::Defect(defect) => self.report_line(window, index, defect),
-            line::Head::Other => return false,
+            Read::Malformed(defect, _) => self.report_line(window, index, defect),
+            Read::NotMine | Read::NeedMore => return false,
         }
         true
     }
@@ -296,31 +291,14 @@ fn may_end_fence(dialect: &Dialect) -> bool {
 }
 
 /// Reads the block that `line` opens in a dialect.
-fn read_block(
-    window: &Window<'_>,
-    index: usize,
-    dialect: &Dialect,
-    line: Line<'_>,
-) -> Result<Option<Found>, Flow> {
-    let found = |result, next, legacy| Ok(Some(Found { dialect: index, result, next, legacy }));
+fn read_block(window: &Window<'_>, dialect: &Dialect, line: Line<'_>) -> Read {
     match &dialect.syntax {
-        Syntax::Block(block) => match block.read(dialect, window, line) {
-            block::Block::Found { result, next } => found(result, next, false),
-            block::Block::Other => Ok(None),
-            block::Block::Wait => Err(Flow::Wait),
+        Syntax::Block(block) => block.read(dialect, window, line),
+        Syntax::Status(status) => status.read(dialect, window, line),
+        Syntax::Fence(fence) => match &fence.legacy {
+            Some(legacy) => legacy.status.read(dialect, window, line),
+            None => Read::NotMine,
         },
-        Syntax::Status(status) => match status.read(dialect, window, line) {
-            status::Status::Found { result, next } => found(result, next, false),
-            status::Status::Wait => Err(Flow::Wait),
-        },
-        Syntax::Fence(fence) => {
-            let legacy = fence.legacy.as_ref();
-            match legacy.and_then(|legacy| legacy.status.read(dialect, window, line)) {
-                Some(status::Status::Found { result, next }) => found(result, next, true),
-                Some(status::Status::Wait) => Err(Flow::Wait),
-                None => Ok(None),
-            }
-        }
-        Syntax::Line(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Ok(None),
+        Syntax::Line(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Read::NotMine,
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
-use crate::scan::draft::{Defect, Draft, is_sample};
+use crate::scan::draft::{Defect, Draft, Read, is_sample};
 use crate::scan::text::{
     is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, lossy, trim_blanks,
 };
@@ -54,16 +54,6 @@ fn colon() -> String {
 /// The subject of a line, if there is one, and what is odd about it.
 type Subject<'a> = (Option<&'a [u8]>, Option<Warning>);
 
-/// What a line that starts with a name is.
-#[derive(Debug)]
-pub(crate) enum Head {
-    /// The line of a signal.
-    Signal(Draft),
-    Defect(Defect),
-    /// No name of this dialect.
-    Other,
-}
-
 /// A longer text is no subject.
 const TEXT_MAX: usize = 1024;
 /// What may stand between a name and its separator.
@@ -73,7 +63,7 @@ const CLOSING: &[u8] = b"*_`\"'. \t";
 
 impl Syntax {
     /// Reads a line that may start with a name.
-    pub(crate) fn read(&self, dialect: &Dialect, line: Line<'_>) -> Head {
+    pub(crate) fn read(&self, dialect: &Dialect, line: Line<'_>) -> Read {
         let text = line.seen;
         let found = dialect
             .signals
@@ -81,19 +71,20 @@ impl Syntax {
             .filter(|def| text.starts_with(def.name.as_bytes()))
             .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
             .max_by_key(|def| def.name.len());
-        let Some(def) = found else { return Head::Other };
+        let Some(def) = found else { return Read::NotMine };
         let range = (line.start, line.start + text.len() as u64);
         match self.subject(def, &text[def.name.len()..]) {
             Ok((Some(sample), _)) if is_sample(dialect, &lossy(sample)) => {
-                Head::Defect(Defect::new(Reason::Placeholder, def.name.clone(), range))
+                let defect = Defect::new(Reason::Placeholder, def.name.clone(), range);
+                Read::Malformed(defect, line.next)
             }
             Ok((subject, warning)) => {
                 let mut draft = Draft::new(def.name.clone(), range);
                 draft.subject = subject.map(|subject| lossy(subject).into_owned());
                 draft.warnings.extend(warning);
-                Head::Signal(draft)
+                Read::Parsed(draft, line.next)
             }
-            Err(reason) => Head::Defect(Defect::new(reason, def.name.clone(), range)),
+            Err(reason) => Read::Malformed(Defect::new(reason, def.name.clone(), range), line.next),
         }
     }
 

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::dialect::{self, Dialect};
-use crate::scan::draft::{Defect, Draft};
+use crate::scan::draft::{Defect, Draft, Read};
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
     snake_case, trim_blanks, trim_blanks_start,
@@ -73,13 +73,6 @@ pub enum RuledValue {
     Upper,
 }
 
-/// What starts at an opening line.
-#[derive(Debug)]
-pub(crate) enum Status {
-    Found { result: Result<Draft, Defect>, next: u64 },
-    Wait,
-}
-
 impl Syntax {
     /// Returns whether a line opens a block.
     pub(crate) fn opens(&self, line: Line<'_>) -> bool {
@@ -87,14 +80,14 @@ impl Syntax {
     }
 
     /// Reads the block whose opening line is `opening`.
-    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Read {
         let mut range = (opening.start, opening.seen_end());
         let mut lines = Lines::default();
         let mut next = opening.next;
         let reason = loop {
             let line = match window.line(next) {
                 LineAt::Line(line) => line,
-                LineAt::Wait => return Status::Wait,
+                LineAt::Wait => return Read::NeedMore,
                 LineAt::Nothing => break Some((Reason::Unclosed, None)),
                 LineAt::TooLong => break Some((Reason::TooLong, None)),
             };
@@ -133,7 +126,7 @@ impl Syntax {
                 Err(defect)
             }
         };
-        Status::Found { result, next }
+        Read::new(result, next)
     }
 }
 
@@ -224,16 +217,11 @@ fn is_foreign_word(key: &[u8]) -> bool {
 
 impl Ruled {
     /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
-    pub(crate) fn read(
-        &self,
-        dialect: &Dialect,
-        window: &Window<'_>,
-        heading: Line<'_>,
-    ) -> Option<Status> {
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, heading: Line<'_>) -> Read {
         let mut next = match window.line(heading.next) {
             LineAt::Line(line) if self.is_rule(line.text) => line.next,
-            LineAt::Wait => return Some(Status::Wait),
-            LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return None,
+            LineAt::Wait => return Read::NeedMore,
+            LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return Read::NotMine,
         };
         let range = (heading.start, heading.seen_end());
         let name = dialect.signal(&self.signal).map(|def| def.name.clone());
@@ -244,10 +232,10 @@ impl Ruled {
         loop {
             let line = match window.line(next) {
                 LineAt::Line(line) if line.next - heading.start <= SIGNAL_MAX => line,
-                LineAt::Wait => return Some(Status::Wait),
+                LineAt::Wait => return Read::NeedMore,
                 LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => {
                     let defect = Defect::new(Reason::Unclosed, draft.name, draft.range);
-                    return Some(Status::Found { result: Err(defect), next: heading.next });
+                    return Read::Malformed(defect, heading.next);
                 }
             };
             next = line.next;
@@ -259,7 +247,7 @@ impl Ruled {
                         Err(Defect::new(Reason::Placeholder, draft.name, draft.range).about(key))
                     }
                 };
-                return Some(Status::Found { result, next });
+                return Read::new(result, next);
             }
             let text = lossy(line.seen);
             let Some((key, value)) = text.split_once(':') else { continue };
