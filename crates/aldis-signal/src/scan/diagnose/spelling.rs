@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Presence, SignalDef, Syntax};
 use crate::scan::engine::Engine;
-use crate::scan::rules::Rules;
 use crate::scan::text::is_deceptive_text;
 use crate::scan::window::Window;
 use crate::signal::{Place, Reason, Span};
@@ -27,10 +26,6 @@ const LINE_MAX: usize = 200;
 pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
-    let dialects: Vec<usize> = possible(engine.rules, tail).collect();
-    if dialects.is_empty() {
-        return;
-    }
     // What is found here is reported, too.
     let reported = std::mem::take(&mut engine.report.spans);
     let mut at = 0;
@@ -46,33 +41,16 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>) {
         let span = window.offsets.span(from, end);
         let overlaps = |other: &Span| span.start < other.end && other.start < span.end;
         if !reported.iter().any(overlaps) {
-            look_at_line(engine, &dialects, window, (from, shown));
+            look_at_line(engine, window, (from, shown));
         }
     }
 }
 
-/// Returns the dialects of which a name may be misspelled in a text: one look at all of it is cheaper
-/// than one at each of its lines.
-fn possible(rules: &Rules, text: &[u8]) -> impl Iterator<Item = usize> {
-    let is_possible = move |dialect: &Dialect| match &dialect.syntax {
-        Syntax::Tag(tag) => wrong_case(tag, text).is_some(),
-        Syntax::Block(_) | Syntax::Line(_) | Syntax::Status(_) | Syntax::Trailer(_) => true,
-        Syntax::Fence(fence) => fence.legacy.is_some(),
-    };
-    let dialects = rules.dialects().iter().enumerate();
-    dialects.filter(move |(_, dialect)| is_possible(dialect)).map(|(index, _)| index)
-}
-
-fn look_at_line(
-    engine: &mut Engine<'_>,
-    dialects: &[usize],
-    window: &Window<'_>,
-    (start, shown): (u64, &[u8]),
-) {
+fn look_at_line(engine: &mut Engine<'_>, window: &Window<'_>, (start, shown): (u64, &[u8])) {
     let rules = engine.rules;
     let Ok(text) = std::str::from_utf8(shown) else { return };
-    for &index in dialects {
-        let Some((name, reason)) = misspelled(&rules.dialects()[index], text) else { continue };
+    for (index, dialect) in rules.dialects().iter().enumerate() {
+        let Some((name, reason)) = misspelled(dialect, text) else { continue };
         let raw = window.offsets.restore(start, shown);
         let span = window.offsets.span(start, start + shown.len() as u64);
         let column = span.start - window.offsets.original_end(start) + 1;
@@ -116,7 +94,9 @@ fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
             let mut heads = [1, all].into_iter().map(|count| last_words(text, count));
             return heads.find_map(|head| named(dialect, head?, |_| true));
         }
-        Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
+        Syntax::Tag(tag) => {
+            return wrong_case_tag(dialect, tag, text).or_else(|| broken_tag(dialect, tag, text));
+        }
         Syntax::Status(status) => {
             let name = dialect.signals.first()?.name.clone();
             return is_dressed_up(text, &status.open).then_some((name, Reason::Misspelled));
@@ -184,6 +164,24 @@ fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(A
     let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
     let name = known.map_or_else(|| word.into(), |def| def.name.clone());
     Some((name, Reason::WrongCase))
+}
+
+/// A line that holds the words of a tag and little else, with other marks around them.
+fn broken_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
+    let words = |text: &'_ str| -> Vec<String> {
+        let split = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        split.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let (line, opening) = (words(text), words(&tag.open));
+    let [first, name, rest @ ..] = line.as_slice() else { return None };
+    let is_tag =
+        |word: &String| opening.first().is_some_and(|open| open.eq_ignore_ascii_case(word));
+    if text.contains(tag.open.as_str()) || !is_tag(first) || !rest.iter().all(is_tag) {
+        return None;
+    }
+    let agreed = tag.text.as_deref() == Some(name);
+    let def = dialect.signals.iter().find(|def| *def.name == **name || agreed)?;
+    Some((def.name.clone(), Reason::Misspelled))
 }
 
 /// Finds an opening tag in another case.

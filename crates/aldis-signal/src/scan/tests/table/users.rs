@@ -109,6 +109,9 @@ fn defects_of_the_detection_review() {
 
 /// Found by the detection review.
 const DEFECTS: &[Row<'_>] = &[
+    ("a bracket too few", "ralphex", "<<RALPHEX:ALL_TASKS_DONE>>", "!misspelled ALL_TASKS_DONE"),
+    ("other brackets", "chorus", "[chorus]COMPLETE[/chorus]", "!misspelled COMPLETE"),
+    ("words of a tag in prose", "promise", "I promise COMPLETE coverage", "-"),
     (
         "a task id to fill in",
         "delivery",
