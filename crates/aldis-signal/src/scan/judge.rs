@@ -3,12 +3,14 @@
 
 use super::candidate::Candidate;
 use super::engine::Engine;
+use super::families::TagWords;
 use super::lead_in::{LEAD_IN_MAX, LeadIn};
 use super::standing::stands;
-use super::text::lossy;
+use super::text::{is_blank, lossy};
 use super::window::Window;
 use crate::dialect::{Standing, Syntax};
 use crate::signal::Reason;
+use crate::structure::LINE_REACH;
 use crate::visible::sequence::without_sequences;
 use crate::words::{Kind, Sentence};
 
@@ -67,9 +69,11 @@ impl Engine<'_> {
         }
         let Position { line, start, rest } = position;
         let near = start.saturating_sub(LEAD_IN_MAX).max(line).min(start);
-        let before = without_sequences(window.slice(near, start));
+        let before = whole_words(window.slice(near, start), Side::Before, near > line);
+        let before = without_sequences(before);
         let before = self.without_tags(&before, Side::Before);
         if dialect.standing == Standing::Line {
+            let rest = whole_words(rest, Side::After, rest.len() as u64 == LINE_REACH);
             let after = self.without_tags(&without_sequences(rest), Side::After);
             if !stands(&before, &after) {
                 return Some(Reason::InSentence);
@@ -100,6 +104,7 @@ impl Engine<'_> {
                 from = content + close + words.close.needle().len();
                 spans.push((open, from));
             }
+            spans.extend(cut_tag(text, words, from, side));
         }
         if spans.is_empty() {
             return lossy(text).into_owned();
@@ -120,6 +125,28 @@ impl Engine<'_> {
             (!joins).then(|| part.into_owned())
         });
         shown.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Returns where a tag stands of which a part of a line holds only the near end.
+fn cut_tag(text: &[u8], words: &TagWords, from: usize, side: Side) -> Option<(usize, usize)> {
+    match side {
+        Side::Before => {
+            let close = words.close.find(text)?;
+            let whole = words.open.find(&text[..close]).is_some();
+            (!whole).then(|| (0, close + words.close.needle().len()))
+        }
+        Side::After => words.open.find(&text[from..]).map(|open| (from + open, text.len())),
+    }
+}
+
+/// Returns a part of a line without the word that its end cuts in two, if it is that long.
+fn whole_words(text: &[u8], side: Side, is_cut: bool) -> &[u8] {
+    let blank = |byte: &u8| is_blank(*byte);
+    match side {
+        _ if !is_cut => text,
+        Side::Before => &text[text.iter().position(blank).unwrap_or(text.len())..],
+        Side::After => &text[..text.iter().rposition(blank).unwrap_or(0)],
     }
 }
 

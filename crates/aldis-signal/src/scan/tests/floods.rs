@@ -60,6 +60,13 @@ fn near_misses_at_the_end_are_told_once() {
 }
 
 #[test]
+fn many_claims_stand_on_one_line() {
+    let text = "<chorus>COMPLETE</chorus> ".repeat(200);
+    let found = findings(&rules_for("chorus"), text.as_bytes(), 100);
+    assert_eq!(signals(&found).len(), 200, "{found:#?}");
+}
+
+#[test]
 fn words_behind_many_claims_are_read_once() {
     let sentence = "wait for ci ".repeat(330);
     let text = format!("<chorus>COMPLETE</chorus>\n\n{sentence}\n\n").repeat(200);
