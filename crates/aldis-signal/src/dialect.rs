@@ -34,10 +34,24 @@ pub struct Dialect {
     pub signals: Vec<SignalDef>,
     /// Instructions for agents. As assistant text it scans to nothing.
     pub prompt: String,
-    /// Whether claims are checked for being mentioned or taken back.
+    /// Where on its line a signal stands.
+    pub standing: Standing,
+    /// Whether words before a claim can doubt it, and words after it take it back.
     pub verdict_words: bool,
     /// Whole payloads that are documentation and not said in earnest.
     pub placeholders: Vec<String>,
+}
+
+/// Where on its line a signal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// At the start of a line, as its grammar has it.
+    Column,
+    /// At the end of the message, with any words before it.
+    End,
+    /// On a line with nothing beside it that makes it part of a sentence.
+    Line,
 }
 
 /// The grammar of a dialect: one of six families.
@@ -58,6 +72,15 @@ pub enum Syntax {
 }
 
 impl Syntax {
+    /// Returns where signals of the family stand, unless a dialect says otherwise.
+    fn standing(&self) -> Standing {
+        match self {
+            Self::Line(_) => Standing::Column,
+            Self::Trailer(_) => Standing::End,
+            Self::Block(_) | Self::Fence(_) | Self::Status(_) | Self::Tag(_) => Standing::Line,
+        }
+    }
+
     /// Returns the family's name as dialect files spell it.
     pub fn family(&self) -> &'static str {
         match self {
@@ -91,6 +114,9 @@ pub struct SignalDef {
     /// What is said with it.
     #[serde(default)]
     pub payload: Payload,
+    /// A member that its words must have if they are a JSON object.
+    #[serde(default)]
+    pub object_needs: Option<String>,
     /// Who may say it; empty for everyone.
     #[serde(default)]
     pub roles: Vec<String>,
@@ -225,10 +251,7 @@ impl Dialect {
 
     /// Returns the definition of a signal by its canonical name.
     pub fn signal(&self, name: &str) -> Option<&SignalDef> {
-        // Mostly the name is the definition's own, and need not be read.
-        let same = |signal: &&SignalDef| std::ptr::eq(&*signal.name, name);
-        let own = self.signals.iter().find(same);
-        own.or_else(|| self.signals.iter().find(|signal| &*signal.name == name))
+        self.signals.iter().find(|signal| &*signal.name == name)
     }
 
     /// Returns a copy whose promise text, keyword or similar free word is `word`.

@@ -13,17 +13,23 @@
 //! * [`prompt`]: what to tell an agent so that it speaks a dialect.
 //! * [`mod@redact`]: secrets taken out of text that is kept, shown or sent.
 
+#![forbid(unsafe_code)]
+
 pub mod dialect;
+mod find;
 pub mod message;
 pub mod parser;
 pub mod prompt;
 pub mod redact;
 pub mod scan;
 pub mod signal;
+mod structure;
 pub mod time;
+pub mod visible;
+mod words;
 
 pub use dialect::{Dialect, DialectError};
 pub use message::{Message, Origin, Role};
 pub use parser::Parser;
-pub use scan::{Rules, Scanner, Token, scan};
+pub use scan::{Rules, Scan, Scanner, Token, scan};
 pub use signal::{Fields, Finding, Meaning, NearMiss, Place, Reason, Signal, Span, Via, Warning};

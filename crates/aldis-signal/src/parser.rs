@@ -22,10 +22,10 @@ use std::sync::Arc;
 use crate::dialect::syntax::trailer;
 use crate::dialect::{Dialect, Syntax};
 use crate::message::Origin;
-use crate::scan::context::is_quoting_line;
-use crate::scan::text::is_zero_width;
 use crate::scan::{Rules, Token, signals};
 use crate::signal::{Meaning, Signal};
+use crate::structure::line::{is_quote, is_table_line};
+use crate::visible::{trim_unseen_end, without_colour};
 
 /// Answers questions about whole messages in one dialect.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Parser {
         if signals.is_empty() {
             return message.to_owned();
         }
-        if !without_unseen(rest).is_empty() {
+        if !trim_unseen_end(rest).is_empty() {
             shown.push_str(rest);
         }
         shown
@@ -165,22 +165,22 @@ impl Parser {
 
 /// Returns a text without the keywords at its end. One that is quoted was not said.
 fn without_keywords<'t>(text: &'t str, trailer: &trailer::Syntax) -> &'t str {
-    let mut left = without_unseen(text);
+    let mut left = trim_unseen_end(text);
     // Line by line: looking for the start of a line at each of its keywords could take long.
     loop {
         let start = left.rfind('\n').map_or(0, |end| end + 1);
         let (above, line) = left.split_at(start);
         let mut kept = line;
-        if !is_quoting_line(line.as_bytes()) {
+        if !is_quote(line.as_bytes()) && !is_table_line(line.as_bytes()) {
             while let Some(rest) = without_keyword(kept, trailer) {
-                kept = without_unseen(rest);
+                kept = trim_unseen_end(rest);
             }
         }
         let only_keywords = kept.is_empty() && !line.is_empty();
         if !only_keywords {
             return with_resets(text, start + kept.len());
         }
-        left = without_unseen(above);
+        left = trim_unseen_end(above);
     }
 }
 
@@ -192,23 +192,6 @@ fn with_resets(text: &str, end: usize) -> &str {
         rest = behind;
     }
     if end == 0 { "" } else { &text[..text.len() - rest.len()] }
-}
-
-/// Returns a text without what cannot be seen at its end: white space, characters of no width, colours.
-fn without_unseen(mut text: &str) -> &str {
-    loop {
-        text = text.trim_end_matches(|c: char| c.is_whitespace() || is_zero_width(c));
-        match without_colour(text) {
-            Some(rest) => text = rest,
-            None => return text,
-        }
-    }
-}
-
-/// Returns what stands before a colour sequence at the end of a text.
-fn without_colour(text: &str) -> Option<&str> {
-    let parameter = |c: char| c.is_ascii_digit() || c == ';' || c == ':';
-    text.strip_suffix('m')?.trim_end_matches(parameter).strip_suffix("\x1b[")
 }
 
 /// Returns what stands before a whole keyword at the end of a text.

@@ -7,14 +7,14 @@
 mod suspects;
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::memmem;
 use regex::Regex;
 use serde_json::Value;
 
-use self::suspects::{Suspects, invisible_from};
+use self::suspects::Suspects;
+use crate::visible::Visible;
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -135,66 +135,6 @@ fn may_be_in_key(line: &str) -> bool {
     let line = line.trim();
     let base64 = |letter: char| letter.is_ascii_alphanumeric() || "+/=".contains(letter);
     line.chars().all(base64) || line.split_once(": ").is_some_and(|(name, _)| !name.contains(' '))
-}
-
-/// What a reader sees of a text, and where it stands in it.
-struct Visible<'t> {
-    text: Cow<'t, str>,
-    /// Where each byte comes from; empty if everything is visible.
-    from: Vec<usize>,
-}
-
-impl<'t> Visible<'t> {
-    fn of(text: &'t str) -> Self {
-        if invisible_from(text.as_bytes(), 0).is_none() {
-            return Self { text: Cow::Borrowed(text), from: Vec::new() };
-        }
-        let mut visible = String::with_capacity(text.len());
-        let mut from = Vec::with_capacity(text.len());
-        let mut letters = text.char_indices().peekable();
-        while let Some((at, letter)) = letters.next() {
-            if letter == '\x1b' {
-                skip_sequence(&mut letters);
-            } else if !is_invisible(letter) {
-                visible.push(letter);
-                from.extend(at..at + letter.len_utf8());
-            }
-        }
-        Self { text: Cow::Owned(visible), from }
-    }
-
-    /// Where a part of what is visible stands in the whole text.
-    fn place(&self, part: Range<usize>) -> Range<usize> {
-        let last = part.end.saturating_sub(1);
-        match (self.from.get(part.start), self.from.get(last)) {
-            (Some(start), Some(last)) => *start..last + 1,
-            _ => part,
-        }
-    }
-}
-
-/// Skips what follows an escape: up to its final letter, for titles and the like up to their end.
-fn skip_sequence(letters: &mut std::iter::Peekable<std::str::CharIndices<'_>>) {
-    match letters.next() {
-        Some((_, '[')) => {
-            while letters.next().is_some_and(|(_, letter)| !('@'..='~').contains(&letter)) {}
-        }
-        Some((_, ']' | 'P' | '^' | '_')) => {
-            while let Some((_, letter)) = letters.next() {
-                let ends = letter == '\x07'
-                    || letter == '\x1b' && letters.next_if(|(_, next)| *next == '\\').is_some();
-                if ends || letter == '\n' {
-                    break;
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn is_invisible(letter: char) -> bool {
-    letter.is_control() && !matches!(letter, '\n' | '\t' | '\r')
-        || matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 /// Whatever matches is a secret. All shapes have a literal beginning, which keeps this fast.

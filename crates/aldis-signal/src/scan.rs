@@ -3,9 +3,10 @@
 //! # Why it is not a regex
 //!
 //! A signal in a prompt, a file, a code fence or a sentence about signals is not a signal, and a
-//! genuine one may come with colours, CRLF or a closing sentence. So the scanner finds candidates
-//! with a fast literal search and then judges each one: who said it, where in the message it stands,
-//! whether it is whole and filled in, and whether the words around it mean it.
+//! genuine one may come with colours, CRLF or a closing sentence. So the scanner works in stages:
+//! `visible` takes out what is not seen, `find` finds literals, a recogniser per grammar family reads
+//! what stands there, `structure` says whether it is quoted, `judge` whether it counts, and
+//! `undecided` keeps it until nothing can change that any more.
 //!
 //! # What always holds
 //!
@@ -13,49 +14,41 @@
 //! * Time is linear in the input and memory is bounded, for every input.
 //! * It cannot fail: what is malformed becomes a near miss with its reason.
 
-mod ansi;
-mod around;
-mod claims;
+mod candidate;
 mod closers;
-pub(crate) mod context;
+pub(crate) mod diagnose;
 pub(crate) mod draft;
 mod engine;
-pub(crate) mod escape;
 mod families;
 mod fences;
-pub(crate) mod fuzzy;
 pub(crate) mod hints;
-mod keys;
-mod legacy;
+mod judge;
+mod lead_in;
 mod lines;
 mod misses;
 mod position;
-pub(crate) mod prefilter;
-mod quoting;
-mod retraction;
+mod report;
 mod rules;
-mod search;
-mod settled;
+mod standing;
 mod tags;
+mod taken_back;
 mod terminals;
 pub(crate) mod text;
 mod tokens;
 mod trailers;
-mod unfinished;
-pub(crate) mod vectors;
-mod verdict;
+mod undecided;
 pub(crate) mod window;
 
 use std::fmt;
 
 pub use self::rules::Rules;
-pub use self::text::is_zero_width;
+pub use crate::visible::is_zero_width;
 
-use self::ansi::Stripper;
-use self::engine::Engine;
+use self::engine::{Engine, Options};
 use self::window::Window;
 use crate::message::Origin;
 use crate::signal::{Finding, Signal};
+use crate::visible::offsets::{OffsetMap, Stripper};
 
 /// What is known about the run token: a short code that was told to the agent only in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,7 +100,7 @@ impl fmt::Debug for Scanner<'_> {
 impl<'r> Scanner<'r> {
     /// Starts a message.
     pub fn new(rules: &'r Rules, origin: Origin) -> Self {
-        Self::with(Engine::new(rules, origin))
+        Self::with(Engine::new(rules, origin, Options::default()))
     }
 
     fn with(engine: Engine<'r>) -> Self {
@@ -117,7 +110,7 @@ impl<'r> Scanner<'r> {
     /// Says which run token is expected.
     #[must_use]
     pub fn with_token(mut self, token: Token) -> Self {
-        self.engine.token = token;
+        self.engine.options.token = token;
         self
     }
 
@@ -130,7 +123,7 @@ impl<'r> Scanner<'r> {
             let text = &mut self.text;
             self.stripper.push(piece, &mut |passed| text.extend_from_slice(passed));
             self.run(false);
-            self.engine.out.drain(..).for_each(&mut *sink);
+            self.engine.report.out.drain(..).for_each(&mut *sink);
         }
     }
 
@@ -139,14 +132,14 @@ impl<'r> Scanner<'r> {
         let text = &mut self.text;
         self.stripper.finish(&mut |passed| text.extend_from_slice(passed));
         self.run(true);
-        self.engine.out.drain(..).for_each(sink);
+        self.engine.report.out.drain(..).for_each(sink);
     }
 
     /// Returns the offset before which nothing starts that is still to be told, so that what was told
     /// can be put in text order and passed on up to here. Only a near miss that stands for others
     /// comes later: at the end of the message, when their number is known.
     pub fn settled(&self) -> u64 {
-        self.needed.min(self.engine.waits_from())
+        self.needed.min(self.engine.decided_until())
     }
 
     /// Returns how many bytes of the message are kept in memory.
@@ -155,80 +148,126 @@ impl<'r> Scanner<'r> {
     }
 
     fn run(&mut self, last: bool) {
-        let window = Window::new(&self.text, self.base, last);
-        let removals = self.stripper.removals();
+        let window = Window::new(&self.text, self.base, last, self.stripper.offsets());
         if last {
-            return self.engine.finish(&window, removals);
+            return self.engine.finish(&window);
         }
-        let keep = self.engine.run(&window, removals);
+        let keep = self.engine.run(&window);
         self.needed = keep;
         let unneeded = usize::try_from(keep - self.base).unwrap_or(0).min(self.text.len());
         // Moving the rest to the front costs time: do it when it pays.
         if unneeded > self.text.len() / 2 {
             self.text.drain(..unneeded);
             self.base = keep;
-            removals.forget_before(keep);
+            self.stripper.forget_before(keep);
         }
+    }
+}
+
+/// How messages are scanned: a builder for whole messages and for streams.
+///
+/// ```
+/// use aldis_signal::{Rules, Scan};
+///
+/// let scan = Scan::new(Rules::builtin()).strict();
+/// assert_eq!(scan.run(b"All green.\n\n<promise>COMPLETE</promise>").len(), 1);
+///
+/// let mut found = 0;
+/// let mut scanner = scan.stream();
+/// scanner.push(b"<promise>COMPLETE</promise>\n\nTests to follow.", &mut |_| found += 1);
+/// scanner.finish(&mut |finding| assert!(finding.signal().is_none()));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan<'r> {
+    rules: &'r Rules,
+    origin: Origin,
+    options: Options,
+}
+
+impl<'r> Scan<'r> {
+    /// Scans the agent's own text, without a run token.
+    pub fn new(rules: &'r Rules) -> Self {
+        Self { rules, origin: Origin::assistant(), options: Options::default() }
+    }
+
+    /// Says who wrote the messages.
+    #[must_use]
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// Says which run token is expected.
+    #[must_use]
+    pub fn token(mut self, token: Token) -> Self {
+        self.options.token = token;
+        self
+    }
+
+    /// Wants that nothing but other signals follows a signal that decides something, and that no colon
+    /// leads into it.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.options.strict = true;
+        self
+    }
+
+    /// Leaves near misses out, which is cheaper: misspelled names are not looked for.
+    #[must_use]
+    pub fn signals_only(mut self) -> Self {
+        self.options.near_misses = false;
+        self
+    }
+
+    /// Scans a whole message. Findings come in text order.
+    pub fn run(&self, message: &[u8]) -> Vec<Finding> {
+        scan_whole(self.engine(), message)
+    }
+
+    /// Starts a message that comes in chunks.
+    pub fn stream(&self) -> Scanner<'r> {
+        Scanner::with(self.engine())
+    }
+
+    fn engine(&self) -> Engine<'r> {
+        Engine::new(self.rules, self.origin.clone(), self.options.clone())
     }
 }
 
 /// Scans a whole message. Findings come in text order.
 pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
-    scan_with(rules, text, origin, Token::Off)
+    Scan::new(rules).origin(origin.clone()).run(text)
 }
 
 /// Scans a whole message, expecting a run token. Findings come in text order.
 pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
-    let mut engine = Engine::new(rules, origin.clone());
-    engine.token = token;
-    scan_whole(engine, text)
+    Scan::new(rules).origin(origin.clone()).token(token).run(text)
 }
 
 /// Scans a whole message, expecting a run token, for its signals alone. They come in text order.
-///
-/// Cheaper than [`scan_with`]: misspelled names are not looked for.
 pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Signal> {
-    let mut engine = Engine::new(rules, origin.clone());
-    (engine.token, engine.near_misses) = (token, false);
+    let scan = Scan::new(rules).origin(origin.clone()).token(token).signals_only();
     let signal = |finding| match finding {
         Finding::Signal(signal) => Some(*signal),
         Finding::NearMiss(_) => None,
     };
-    scan_whole(engine, text).into_iter().filter_map(signal).collect()
+    scan.run(text).into_iter().filter_map(signal).collect()
 }
 
 fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Mostly there is nothing to take out and the text can be scanned where it is.
-    if !text.starts_with(b"\xEF\xBB\xBF") && engine.scan_plain(text) {
-        findings = engine.out;
+    // Without anything to take out, the text can be scanned where it is.
+    if !text.starts_with(b"\xEF\xBB\xBF") && memchr::memchr(0x1B, text).is_none() {
+        engine.finish(&Window::new(text, 0, true, &OffsetMap::default()));
+        findings = engine.report.out;
     } else {
-        let mut again = Engine::new(engine.rules, engine.origin);
-        (again.token, again.near_misses) = (engine.token, engine.near_misses);
-        let mut scanner = Scanner::with(again);
+        let mut scanner = Scanner::with(engine);
         scanner.push(text, &mut |finding| findings.push(finding));
         scanner.finish(&mut |finding| findings.push(finding));
     }
-    put_in_order(&mut findings);
+    // Nearly sorted already, which the stable sort takes advantage of.
+    findings.sort_by_key(|finding| finding.place().span);
     findings
-}
-
-/// Puts findings in text order. Mostly they are, but for a few that have waited for what follows.
-fn put_in_order(findings: &mut [Finding]) {
-    const NEAR: usize = 64;
-    let span = |finding: &Finding| finding.place().span;
-    for at in 1..findings.len() {
-        let late = span(&findings[at]);
-        if span(&findings[at - 1]) <= late {
-            continue;
-        }
-        let near = at.saturating_sub(NEAR);
-        let from = near + findings[near..at].partition_point(|finding| span(finding) <= late);
-        if from == near && near > 0 {
-            return findings.sort_by_key(span);
-        }
-        findings[from..=at].rotate_right(1);
-    }
 }
 
 #[cfg(test)]

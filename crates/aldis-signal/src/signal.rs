@@ -53,6 +53,11 @@ impl Meaning {
         }
     }
 
+    /// Returns whether this ends, holds or hands over work: everything but progress and information.
+    pub fn is_decisive(self) -> bool {
+        !matches!(self, Self::Progress | Self::Info)
+    }
+
     /// Returns whether believing this wrongly would end or pass on work too early. Only claims are
     /// checked for being mentioned or taken back.
     pub fn is_claim(self) -> bool {
@@ -303,12 +308,14 @@ codes! {
         DuplicateField = "duplicate_field",
         /// Letters, controls or terminal sequences that show a human something else.
         Hidden = "hidden",
+        /// Part of a sentence, and not on its own on its line.
+        InSentence = "in_sentence",
         /// Blanks in front of something that must start its line.
         Indented = "indented",
+        /// The words that lead into it doubt it: an example, a condition, a plan, a denial.
+        Introduced = "introduced",
         /// Not JSON, or JSON that is ambiguous or out of bounds.
         InvalidJson = "invalid_json",
-        /// The text around it only talks about it.
-        Mentioned = "mentioned",
         /// A required member is missing.
         MissingField = "missing_field",
         /// No colon between name and subject.
@@ -360,10 +367,12 @@ pub enum Warning {
     Clamped,
     /// A value had another type and was converted.
     Coerced,
+    /// A field that is given more than once: the first counts.
+    DuplicateField(Arc<str>),
     /// A member of `indicators` is not a boolean and was dropped.
     IndicatorNotBool,
     /// A value of an old form could not be read.
-    LegacyInvalid(&'static str),
+    LegacyInvalid(Arc<str>),
     /// The end of the message, or the next opening, closed it.
     MissingClosingDelimiter,
     /// It stands alone, without the lines around it.
@@ -388,6 +397,7 @@ impl fmt::Display for Warning {
             Self::BadValue => f.write_str("bad_value"),
             Self::Clamped => f.write_str("clamped"),
             Self::Coerced => f.write_str("coerced"),
+            Self::DuplicateField(field) => write!(f, "duplicate_field:{field}"),
             Self::IndicatorNotBool => f.write_str("indicator_not_bool"),
             Self::LegacyInvalid(field) => write!(f, "legacy_invalid:{field}"),
             Self::MissingClosingDelimiter => f.write_str("missing_closing_delimiter"),

@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 pub(super) use self::forms::check_syntax;
-use super::{Dialect, FORMAT_VERSION, SignalDef, Syntax};
+use super::{Dialect, FORMAT_VERSION, SignalDef, Standing, Syntax};
 use crate::scan::text::snake_case;
 
 /// A dialect file cannot be used. Points at the text to change.
@@ -87,6 +87,8 @@ struct Raw<S> {
     signals: Vec<Spanned<SignalDef>>,
     #[serde(default)]
     prompt: String,
+    #[serde(default)]
+    standing: Option<Standing>,
     #[serde(default = "yes")]
     verdict_words: bool,
     #[serde(default)]
@@ -124,6 +126,7 @@ fn build<S: DeserializeOwned>(
         signals.iter_mut().for_each(name_members);
     }
     let dialect = Dialect {
+        standing: raw.standing.unwrap_or_else(|| syntax.standing()),
         name: raw.name.get_ref().as_str().into(),
         about: raw.about,
         syntax,

@@ -399,7 +399,7 @@ fn verdict_words_can_be_switched_off() {
         let off = load(&family_file(family, keys, signal_keys, false));
         let mentioned = format!("When everything works I will print the marker:\n{genuine}");
         assert!(said(on.clone(), &mentioned).is_empty(), "{family}");
-        assert_eq!(refused(on.clone(), &mentioned), [Reason::Mentioned], "{family}");
+        assert_eq!(refused(on.clone(), &mentioned), [Reason::Introduced], "{family}");
         assert_eq!(said(off.clone(), &mentioned), ["SHIPPED"], "{family}");
         if *family == "trailer" {
             continue;

@@ -6,9 +6,9 @@
 
 use std::sync::LazyLock;
 
-use super::{PRIVATE_KEY, is_invisible};
-use crate::scan::prefilter::{Kinds, Literal, Prefilter};
-use crate::scan::vectors::{BLOCK, plain_blocks};
+use super::PRIVATE_KEY;
+use crate::find::{HitKinds, Literal, LiteralSet};
+use crate::visible::unseen_from;
 
 /// Walks over the places of a text that a secret may be near.
 pub(super) struct Suspects<'t> {
@@ -20,7 +20,7 @@ pub(super) struct Suspects<'t> {
 /// Finds the first place of a kind, from a place on.
 type Search = fn(&[u8], usize) -> Option<usize>;
 
-const SEARCHES: [Search; 2] = [mark_from, invisible_from];
+const SEARCHES: [Search; 2] = [mark_from, unseen_from];
 
 impl<'t> Suspects<'t> {
     pub(super) fn of(text: &'t [u8]) -> Self {
@@ -39,15 +39,14 @@ impl<'t> Suspects<'t> {
 }
 
 fn mark_from(text: &[u8], from: usize) -> Option<usize> {
-    let mut found = None;
-    MARKS.sweep(text, from, text.len(), |hit| {
+    let mut from = from;
+    loop {
+        let hit = MARKS.find(text, from, text.len())?;
         if may_be_secret(text, hit.start) {
-            found = Some(hit.start);
-            return text.len();
+            return Some(hit.start);
         }
-        hit.start + 1
-    });
-    found
+        from = hit.start + 1;
+    }
 }
 
 /// Whether what stands at a mark may have a shape: most marks stand in ordinary words and addresses.
@@ -81,39 +80,12 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-+/".contains(&byte)
 }
 
-/// Returns where the next character is that nobody sees.
-pub(super) fn invisible_from(text: &[u8], mut from: usize) -> Option<usize> {
-    // Most text is plain, and that is seen of many bytes at once.
-    while from < text.len() {
-        let start = from + plain_blocks(text[from..].as_chunks().0) * BLOCK;
-        let end = text.len().min(start + BLOCK);
-        let unseen = |at: &usize| may_be_unseen(text[*at]) && is_unseen_at(text, *at);
-        if let Some(at) = (start..end).find(unseen) {
-            return Some(at);
-        }
-        from = end;
-    }
-    None
-}
-
-/// Whether an invisible character may start with a byte.
-fn may_be_unseen(byte: u8) -> bool {
-    let control = (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r');
-    control | (byte == 0x7F) | (byte == 0xC2) | (byte == 0xE2) | (byte == 0xEF)
-}
-
-fn is_unseen_at(text: &[u8], at: usize) -> bool {
-    let mut chunks = text[at..text.len().min(at + 4)].utf8_chunks();
-    let letter = chunks.next().and_then(|chunk| chunk.valid().chars().next());
-    letter.is_some_and(is_invisible)
-}
-
 /// What the shapes begin with, or hold.
-static MARKS: LazyLock<Prefilter> = LazyLock::new(|| {
+static MARKS: LazyLock<LiteralSet> = LazyLock::new(|| {
     let words = WORDS.iter().map(|word| &word.text[word.mark..]).chain([ADDRESS]);
     let names = NAMES.iter().flat_map(|(name, mark)| cases(&name[*mark..*mark + NAME_MARK]));
     let words = words.map(str::to_owned);
-    Prefilter::new(words.chain(names).map(|mark| Literal::new(&mark, Kinds::LINE)).collect())
+    LiteralSet::new(words.chain(names).map(|mark| Literal::new(&mark, HitKinds::LINE)).collect())
 });
 
 /// What a secret holds.
@@ -239,16 +211,5 @@ mod tests {
             from = at + 1;
         }
         assert_eq!(found, [14, 26, 36, 39, 53]);
-    }
-
-    #[test]
-    fn invisible_characters_are_found_in_bytes_as_in_text() {
-        let letters = ('\0'..='\u{2fff}').chain(['\u{feff}', '\u{fffd}', '\u{10ffff}']);
-        for letter in letters {
-            let text = format!("é{letter}é");
-            let found = invisible_from(text.as_bytes(), 0);
-            assert_eq!(found, is_invisible(letter).then_some(2), "{letter:?}");
-        }
-        assert_eq!(invisible_from(b"\xe2\x80\xc2\xff", 0), None);
     }
 }

@@ -7,11 +7,11 @@ use memchr::memmem::Finder;
 use super::draft::Range;
 use super::families::TagWords;
 use super::text::{SIGNAL_MAX, lossy};
-use super::verdict::LEAD_IN_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
 use crate::signal::Reason;
+use crate::structure::LINE_REACH;
 
 /// How far closing tags of a dialect have been looked for. Never starts over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,10 +53,10 @@ impl Closer {
 /// Returns what follows on the line, at most as far as a sentence goes on; `None` if it is not at
 /// hand yet.
 pub(crate) fn rest_of_line<'w>(window: &Window<'w>, from: u64) -> Option<&'w [u8]> {
-    let text = window.slice(from, from + LEAD_IN_MAX);
+    let text = window.slice(from, from + LINE_REACH);
     match memchr::memchr(b'\n', text) {
         Some(end) => Some(&text[..end]),
-        None if text.len() as u64 == LEAD_IN_MAX || window.last => Some(text),
+        None if text.len() as u64 == LINE_REACH || window.last => Some(text),
         None => None,
     }
 }

@@ -20,6 +20,29 @@ pub(crate) struct Draft {
     pub(crate) token: Option<String>,
 }
 
+/// What a recogniser says about the text at a place. The offset is where the text goes on.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// A signal.
+    Parsed(Draft, u64),
+    /// A signal with something wrong about it.
+    Malformed(Defect, u64),
+    /// Something else.
+    NotMine,
+    /// More text is needed to tell.
+    NeedMore,
+}
+
+impl Read {
+    /// What was read, with what is wrong about it.
+    pub(crate) fn new(result: Result<Draft, Defect>, next: u64) -> Self {
+        match result {
+            Ok(draft) => Self::Parsed(draft, next),
+            Err(defect) => Self::Malformed(defect, next),
+        }
+    }
+}
+
 /// Something malformed.
 #[derive(Clone, Debug)]
 pub(crate) struct Defect {

@@ -1,5 +1,4 @@
-//! The dialects of a set by what their signals are looked for with, and what tells at a glance that a
-//! place is none of theirs.
+//! The dialects of a set by what their signals are looked for with.
 
 use std::sync::Arc;
 
@@ -11,26 +10,15 @@ use crate::dialect::{Dialect, Syntax};
 #[derive(Debug, Default)]
 pub(crate) struct Families {
     /// Those whose signals own their lines.
-    pub(super) lines: Vec<LineWords>,
+    pub(super) lines: Vec<usize>,
     /// Lines that open a block, and whose.
     pub(super) openers: Vec<(Box<[u8]>, usize)>,
-    /// Lines that open a block, or a prompt for another agent.
-    pub(super) block_lines: Vec<BlockLine>,
     /// Those with lines around a prompt for another agent.
     pub(super) delegating: Vec<usize>,
-    /// Those whose signals are fences, with the first byte of their info string.
-    pub(super) fences: Vec<(Option<u8>, usize)>,
+    /// Those whose signals are fences.
+    pub(super) fences: Vec<usize>,
     pub(super) tags: Vec<TagWords>,
     pub(crate) trailers: Vec<usize>,
-}
-
-/// What is known of the lines of a dialect.
-#[derive(Debug)]
-pub(super) struct LineWords {
-    /// Index of the dialect.
-    pub(super) dialect: usize,
-    /// No line that is shorter can be a signal, or look like one.
-    pub(super) shortest: usize,
 }
 
 /// The words of a tag dialect, ready to be looked for: preparing that takes longer than most searches.
@@ -48,7 +36,6 @@ impl Families {
         for (index, dialect) in dialects.iter().enumerate() {
             families.add(index, dialect);
         }
-        families.block_lines = block_lines(dialects, &families);
         families
     }
 
@@ -59,7 +46,7 @@ impl Families {
             Syntax::Status(status) => opener(&status.open),
             Syntax::Fence(fence) => {
                 fence.legacy.iter().for_each(|legacy| opener(&legacy.status.heading));
-                self.fences.push((fence.info.bytes().next(), index));
+                self.fences.push(index);
             }
             Syntax::Line(line) => self.delegating.extend(line.delegation.iter().map(|_| index)),
             Syntax::Tag(tag) => {
@@ -69,75 +56,8 @@ impl Families {
             }
             Syntax::Trailer(_) => self.trailers.push(index),
         }
-        let shortest = shortest_line(dialect);
-        self.lines.extend(shortest.map(|shortest| LineWords { dialect: index, shortest }));
-    }
-}
-
-/// Returns the length of the shortest line that matters to a dialect whose signals own their lines.
-fn shortest_line(dialect: &Dialect) -> Option<usize> {
-    match &dialect.syntax {
-        // The key, its colon, and something behind it.
-        Syntax::Block(block) => Some(block.key.len() + 2),
-        Syntax::Line(_) => dialect.signals.iter().map(|def| def.name.len()).min(),
-        Syntax::Status(status) => Some(status.open.len()),
-        Syntax::Fence(fence) => {
-            let legacy = fence.legacy.iter().flat_map(|legacy| {
-                let banners = legacy.banners.iter().map(|banner| &banner.text);
-                banners.chain([&legacy.transition.key, &legacy.flag.key])
-            });
-            fence.bare.iter().chain(legacy).map(String::len).min()
+        if !matches!(dialect.syntax, Syntax::Tag(_) | Syntax::Trailer(_)) {
+            self.lines.push(index);
         }
-        Syntax::Tag(_) | Syntax::Trailer(_) => None,
     }
-}
-
-/// A line that opens something.
-#[derive(Debug)]
-pub(super) struct BlockLine {
-    line: Box<[u8]>,
-    /// What the line behind it starts with if it opens something, in upper case, where that is known.
-    then: Option<Vec<u8>>,
-}
-
-impl BlockLine {
-    /// Returns whether the first line of a text may be this one and open something. Most are not and
-    /// do not: people draw lines with delimiters, and diffs begin with them.
-    pub(super) fn may_start(&self, text: &[u8]) -> bool {
-        // Most differ in the middle.
-        let middle = self.line.len() / 2;
-        if text.get(middle).is_some_and(|byte| self.line.get(middle) != Some(byte)) {
-            return false;
-        }
-        let Some(rest) = text.strip_prefix(&*self.line) else {
-            return self.line.starts_with(text);
-        };
-        if let [b'\n', next, ..] = rest {
-            let known = self.then.as_ref();
-            return known.is_none_or(|then| then.contains(&next.to_ascii_uppercase()));
-        }
-        // What cannot be seen may follow.
-        let shown = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
-        shown.is_none_or(|byte| *byte == b'\n' || !byte.is_ascii())
-    }
-}
-
-fn block_lines(dialects: &[Arc<Dialect>], families: &Families) -> Vec<BlockLine> {
-    let first_of_key = |index: usize| match &dialects[index].syntax {
-        Syntax::Block(block) => block.key.bytes().next().map(|byte| byte.to_ascii_uppercase()),
-        _ => None,
-    };
-    let opener = |line: &[u8]| {
-        let same = families.openers.iter().filter(|(opener, _)| **opener == *line);
-        let then = same.map(|(_, index)| first_of_key(*index)).collect();
-        BlockLine { line: line.into(), then }
-    };
-    let openers = families.openers.iter().map(|(line, _)| opener(line));
-    let markers = families.delegating.iter().filter_map(|index| match &dialects[*index].syntax {
-        Syntax::Line(line) => line.delegation.as_ref(),
-        _ => None,
-    });
-    let markers =
-        markers.map(|lines| BlockLine { line: lines.start.as_bytes().into(), then: None });
-    openers.chain(markers).collect()
 }

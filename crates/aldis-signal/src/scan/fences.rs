@@ -1,29 +1,30 @@
 //! Fences whose content is a signal, and fences around one.
 
-use super::ansi::Removals;
-use super::claims::Candidate;
-use super::context::{Fence, FenceLine};
 use super::draft::Defect;
-use super::engine::{Engine, Flow, Mask};
+use super::engine::{Engine, Flow};
+use super::judge::Position;
 use super::rules::Rules;
-use super::text::{SIGNAL_MAX, is_blank, trim_line_end};
+use super::text::{SIGNAL_MAX, is_blank};
 use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
 use crate::dialect::syntax::fence;
 use crate::signal::{Reason, Warning};
+use crate::structure::line::FenceLine;
+use crate::structure::{Fence, Mask};
+use crate::visible::trim_line_end;
 
 impl Engine<'_> {
     /// A fence ended at `line`: a block that filled it counts if it also ends the message.
     pub(crate) fn on_fence_closed(&mut self, fence: Fence, line: Line<'_>) {
         let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
+        while index < self.queue.terminals.len() {
+            let terminal = &mut self.queue.terminals[index];
             if terminal.fenced && terminal.checked >= fence.content {
                 if terminal.checked >= line.start {
                     terminal.fenced = false;
                     terminal.checked = line.next;
                 } else {
-                    let terminal = self.terminals.remove(index);
+                    let terminal = self.queue.terminals.remove(index);
                     self.refuse(terminal);
                     continue;
                 }
@@ -32,27 +33,26 @@ impl Engine<'_> {
         }
     }
 
-    /// A bare line of JSON, or a line of an old form.
+    /// A bare line of JSON, or a line of an old form. Returns whether the line may be such.
     pub(crate) fn on_bare_json(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         fence: &fence::Syntax,
         line: Line<'_>,
-    ) {
+    ) -> bool {
         let starts = |bare: &String| line.seen.starts_with(bare.as_bytes());
         let bare = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
         if bare || fence.legacy.as_ref().is_some_and(|legacy| legacy.may_start(line.seen)) {
-            self.on_bare_line(window, removals, index, fence, (line, bare));
+            self.on_bare_line(window, index, fence, (line, bare));
+            return true;
         }
+        false
     }
 
-    #[inline(never)]
     fn on_bare_line(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         fence: &fence::Syntax,
         (line, bare): (Line<'_>, bool),
@@ -66,56 +66,29 @@ impl Engine<'_> {
         } else {
             return;
         };
-        if self.context.fence.is_some_and(|fence| fence.reported) {
+        if self.structure.fence.is_some_and(|fence| fence.reported) {
             return;
         }
         let quoted = self.is_quoted(window, line.start, None);
         let draft = match result {
             Ok(draft) => draft,
             Err(_) if quoted => return,
-            Err(defect) => return self.report(window, removals, index, defect, false),
+            Err(defect) => return self.report(window, index, defect, false),
         };
-        if legacy && self.passes_legacy(window, removals, index, &draft) {
+        if legacy && self.passes_legacy(window, index, &draft) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+        let mut candidate = self.candidate(window, index, draft, quoted);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
-    }
-
-    /// Passes the fence line that starts at `at`, unless it means more than the start or end of some
-    /// code. What is said here is what would be found by looking at the place with care.
-    #[inline(never)]
-    pub(super) fn passes_fence(&mut self, window: &Window<'_>, at: u64) -> bool {
-        let starts_line = at == 0 || window.byte(at - 1) == Some(b'\n');
-        let awaited = self.context.comment || self.open_tags > 0 || !self.terminals.is_empty();
-        if !starts_line || awaited || at >= self.due {
-            return false;
-        }
-        let (line, read) = match FenceLine::plain(window, at) {
-            Some(plain) => plain,
-            None => {
-                let LineAt::Line(line) = window.line(at) else { return false };
-                let Some(read) = FenceLine::read(line) else { return false };
-                (line, read)
-            }
-        };
-        if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
-            return false;
-        }
-        self.context.on_fence_line(line, read);
-        (self.line_start, self.lined) = (at, at);
-        self.at = at + read.length as u64;
-        true
     }
 
     /// A fence whose info string makes its content a signal. Returns `None` for other fences.
     pub(crate) fn on_signal_fence(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         line: Line<'_>,
         read: FenceLine<'_>,
     ) -> Option<Flow> {
@@ -130,9 +103,9 @@ impl Engine<'_> {
             FenceEnd::Reopened { at } => (at, at, at, Some(Warning::MissingClosingDelimiter)),
             FenceEnd::Failed(reason) => {
                 let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
-                self.report_line(window, removals, index, defect);
-                self.context.on_fence_line(line, FenceLine { info: b"signal", ..read });
-                if let Some(fence) = &mut self.context.fence {
+                self.report_line(window, index, defect);
+                self.structure.on_fence_line(line, FenceLine { info: b"signal", ..read });
+                if let Some(fence) = &mut self.structure.fence {
                     fence.reported = true;
                 }
                 self.read_to = line.next;
@@ -143,32 +116,20 @@ impl Engine<'_> {
         let shown = trim_line_end(window.slice(start, closing));
         let shown_end = start + shown.trim_ascii_end().len() as u64;
         let text = window.slice(content, end);
-        let quoted = self.mask != Mask::None || self.context.comment;
+        let quoted = self.structure.mask != Mask::None || self.structure.in_comment();
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
-                let mut candidate = self.candidate(window, removals, index, draft, quoted);
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+                let mut candidate = self.candidate(window, index, draft, quoted);
+                candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
                 self.note_modern(&candidate);
                 self.submit(candidate, None);
             }
-            Err(defect) => self.report(window, removals, index, defect, quoted),
+            Err(defect) => self.report(window, index, defect, quoted),
         }
-        self.context.inline.restart(next);
+        self.structure.restart_paragraph(next);
         self.read_to = next;
         Some(Flow::On(next))
-    }
-
-    /// Remembers that a dialect's current form was used, so that its old forms do not count.
-    fn note_modern(&mut self, candidate: &Candidate) {
-        let dialect = candidate.dialect;
-        if !candidate.legacy
-            && self.verdict(candidate).is_none()
-            && candidate.result.is_ok()
-            && !self.modern.contains(&dialect)
-        {
-            self.modern.push(dialect);
-        }
     }
 }
 
@@ -181,11 +142,7 @@ fn signal_fence<'r, 'l>(
     if read.info.is_empty() || read.marker != b'`' || read.length != 3 {
         return None;
     }
-    rules.families.fences.iter().find_map(|(first, index)| {
-        // Most differ in the first byte.
-        if read.info.first() != first.as_ref() {
-            return None;
-        }
+    rules.families.fences.iter().find_map(|index| {
         let Syntax::Fence(syntax) = &rules.dialects()[*index].syntax else { return None };
         let json = read.info.strip_prefix(syntax.info.as_bytes())?;
         let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');

@@ -26,13 +26,17 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
         Reason::Hidden => format!(
             "it holds look-alike letters or controls that hide text; write {form} in plain ASCII"
         ),
+        Reason::InSentence => {
+            format!("it is part of a sentence; when it is true, write {form} on a line of its own")
+        }
+        Reason::Introduced => format!(
+            "the words before it make it an example, a plan or a denial; when it is true, write \
+             {form} without them"
+        ),
         Reason::Indented => format!("remove the blanks in front; write {form}"),
         Reason::InvalidJson => "the text is not one valid JSON object; check quotes, commas and \
                                 duplicate members"
             .to_owned(),
-        Reason::Mentioned => format!(
-            "the text around only talks about it; when it is so, write {form} without announcing it"
-        ),
         Reason::MissingField => {
             format!("{} is missing; add it", named(about, "a field"))
         }
@@ -47,9 +51,11 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
             "{} was not filled in; replace it with the real value",
             named(about, "a placeholder")
         ),
-        Reason::Quoted => format!("it is quoted; when it is so, write {form} as plain text"),
+        Reason::Quoted => format!(
+            "it is quoted: in a fence, code, quotation or listing; when it is true, write {form} as plain text outside of it"
+        ),
         Reason::Retracted => {
-            format!("the text after it takes it back; when it is so, write {form} once more")
+            format!("the text after it takes it back; when it is true, write {form} once more")
         }
         Reason::StatusNotComplete => format!(
             "{} contradicts the completion; use it only when the work is complete",

@@ -1,72 +1,53 @@
 //! Signals that own their lines: blocks, line signals, status blocks.
 
-use std::sync::Arc;
-
-use super::ansi::Removals;
-use super::around::lead_in;
-use super::context::{is_quoting_line, is_quoting_prefix};
-use super::draft::{Defect, Draft};
-use super::engine::{Engine, Flow, Mask};
-use super::escape::without_sequences;
-use super::families::LineWords;
-use super::fuzzy::known;
-use super::keys::find_keys;
+use super::diagnose;
+use super::diagnose::spelling::known;
+use super::draft::{Defect, Draft, Read};
+use super::engine::{Engine, Flow};
+use super::judge::Position;
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, is_blank, lossy};
-use super::verdict::{LEAD_IN_MAX, Surroundings};
+use super::text::SIGNAL_MAX;
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
-use crate::dialect::syntax::{block, line, status};
+use crate::dialect::syntax::{block, line};
 use crate::dialect::{Dialect, Syntax};
-use crate::signal::{Meaning, Reason};
-
-/// A block of lines that was read, with the index of its dialect.
-struct Found {
-    dialect: usize,
-    result: Result<Draft, Defect>,
-    next: u64,
-    legacy: bool,
-}
+use crate::signal::{Reason, Warning};
+use crate::structure::LINE_REACH;
+use crate::structure::Mask;
 
 impl Engine<'_> {
     /// Reads the current line for every dialect whose signals own their line: as the opening of a
     /// block, and if `whole`, as a signal by itself.
-    pub(crate) fn on_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        whole: bool,
-    ) -> Flow {
+    pub(crate) fn on_line(&mut self, window: &Window<'_>, whole: bool) -> Flow {
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
-                self.read_to = self.line_start + 1;
+                self.read_to = self.lines.start + 1;
                 if whole {
-                    self.on_long_line(window, removals);
+                    self.on_long_line(window);
                 }
                 return Flow::On(self.at);
             }
             Err(wait) => return wait,
         };
-        if self.mask == Mask::Prompt {
+        if self.structure.mask == Mask::Prompt {
             self.read_to = line.next;
             self.on_masked_line(line);
             return Flow::On(self.at);
         }
         let rules = self.rules;
         if rules.families.openers.iter().any(|(opener, _)| **opener == *line.seen)
-            && let Some(flow) = self.on_opener(window, removals, line)
+            && let Some(flow) = self.on_opener(window, line)
         {
             return flow;
         }
         if whole {
             self.read_to = line.next;
-            if self.is_in_vain(self.is_enclosed()) {
+            if self.is_in_vain(self.structure.is_enclosed()) {
                 return Flow::On(self.at);
             }
-            let long = |words: &&LineWords| line.seen.len() >= words.shortest;
-            for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
-                self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
+            for index in &rules.families.lines {
+                self.read_line(window, *index, &rules.dialects()[*index], line);
             }
         } else {
             self.on_marker(window, line);
@@ -75,30 +56,21 @@ impl Engine<'_> {
     }
 
     /// A line longer than any signal, which may have begun as one.
-    #[inline(never)]
-    fn on_long_line(&mut self, window: &Window<'_>, removals: &Removals) {
-        let (rules, start) = (self.rules, self.line_start);
-        if self.at - start > SIGNAL_MAX || self.mask == Mask::Prompt {
+    fn on_long_line(&mut self, window: &Window<'_>) {
+        let (rules, start) = (self.rules, self.lines.start);
+        if self.at - start > SIGNAL_MAX || self.structure.mask == Mask::Prompt {
             return;
         }
         let line = Line::plain(start, window.slice(start, start + SIGNAL_MAX));
-        for LineWords { dialect: index, .. } in &rules.families.lines {
-            if let Some((name, end)) = begun(&rules.dialects()[*index], &rules.begins[*index], line)
-            {
-                let defect = Defect::new(Reason::TooLong, name, (start, start + end as u64));
-                self.report_line(window, removals, *index, defect);
+        for index in &rules.families.lines {
+            if let Some(defect) = diagnose::long_line(&rules.dialects()[*index], line) {
+                self.report_line(window, *index, defect);
             }
         }
     }
 
     /// A line that may open blocks. Returns `None` if it does not.
-    #[inline(never)]
-    fn on_opener(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        line: Line<'_>,
-    ) -> Option<Flow> {
+    fn on_opener(&mut self, window: &Window<'_>, line: Line<'_>) -> Option<Flow> {
         let rules = self.rules;
         let in_vain = self.opens_in_vain();
         let opened = || {
@@ -107,23 +79,23 @@ impl Engine<'_> {
                 openers.filter(|(opener, _)| **opener == *line.seen).map(|(_, index)| *index);
             opened.filter(|index| !in_vain || may_end_fence(&rules.dialects()[*index]))
         };
-        let read = |index: usize| read_block(window, index, &rules.dialects()[index], line);
-        // Nothing may have been changed when one waits. Hardly ever do two open with the same line.
-        if let Some(wait) = opened().skip(1).find_map(|index| read(index).err()) {
-            return Some(wait);
+        let read = |index: usize| read_block(window, &rules.dialects()[index], line);
+        // Nothing may have been changed when one needs more. Hardly ever do two open with the same line.
+        if opened().skip(1).any(|index| matches!(read(index), Read::NeedMore)) {
+            return Some(Flow::Wait);
         }
         let mut next = None;
         for index in opened() {
-            match read(index) {
-                Ok(None) => {}
-                Ok(Some(found)) => {
-                    self.read_to = self.read_to.max(line.next);
-                    next = next.max(Some(found.next.max(self.at)));
-                    self.on_block(window, removals, line, found);
-                }
+            let (result, after) = match read(index) {
+                Read::Parsed(draft, after) => (Ok(draft), after),
+                Read::Malformed(defect, after) => (Err(defect), after),
+                Read::NotMine => continue,
                 // Only the first can, before anything is changed.
-                Err(wait) => return Some(wait),
-            }
+                Read::NeedMore => return Some(Flow::Wait),
+            };
+            self.read_to = self.read_to.max(line.next);
+            next = next.max(Some(after.max(self.at)));
+            self.on_block(window, index, line, (result, after));
         }
         self.read_to = self.read_to.max(next?);
         next.map(Flow::On)
@@ -132,57 +104,49 @@ impl Engine<'_> {
     /// Returns whether nothing comes of a block that is opened here: in a fence that no block fills, where
     /// only signals are wanted and none is half said.
     fn opens_in_vain(&self) -> bool {
-        let filled = self.context.fence.is_some_and(|fence| !fence.bare);
-        let only_fenced = self.mask == Mask::None && !self.context.comment;
-        self.is_in_vain(filled && only_fenced && self.open_tags == 0)
+        let filled = self.structure.fence.is_some_and(|fence| !fence.bare);
+        let only_fenced = self.structure.mask == Mask::None && !self.structure.in_comment();
+        self.is_in_vain(filled && only_fenced && self.tags.open == 0)
     }
 
-    /// Returns whether the line that starts at `start` is seen at a glance to open nothing.
-    pub(super) fn opens_nothing(&self, window: &Window<'_>, start: u64) -> bool {
-        if self.mask == Mask::Prompt {
-            return false;
-        }
-        let text = window.from(start);
-        !self.rules.families.block_lines.iter().any(|line| line.may_start(text))
-    }
-
-    #[inline(never)]
-    fn on_block(&mut self, window: &Window<'_>, removals: &Removals, line: Line<'_>, found: Found) {
-        let Found { dialect: index, result, next, legacy } = found;
-        let rules = self.rules;
-        let terminal = match &rules.dialects()[index].syntax {
-            Syntax::Block(block) => block.fenced_terminal,
-            _ => false,
-        };
+    fn on_block(
+        &mut self,
+        window: &Window<'_>,
+        index: usize,
+        line: Line<'_>,
+        (result, next): (Result<Draft, Defect>, u64),
+    ) {
+        let syntax = &self.rules.dialects()[index].syntax;
+        let terminal = matches!(syntax, Syntax::Block(block) if block.fenced_terminal);
+        let legacy = matches!(syntax, Syntax::Fence(_));
         let draft = match result {
             Ok(draft) => draft,
             Err(defect) => {
                 let quoted = self.is_quoted(window, line.start, None);
-                return self.report(window, removals, index, defect, quoted);
+                return self.report(window, index, defect, quoted);
             }
         };
-        if legacy && self.passes_legacy(window, removals, index, &draft) {
+        if legacy && self.passes_legacy(window, index, &draft) {
             return;
         }
-        let inside = self.context.fence.filter(|fence| {
+        let inside = self.structure.fence.filter(|fence| {
             terminal
                 && fence.bare
-                && line.start - fence.content <= LEAD_IN_MAX
+                && line.start - fence.content <= LINE_REACH
                 && window.slice(fence.content, line.start).iter().all(u8::is_ascii_whitespace)
-                && !self.context.comment
-                && self.mask == Mask::None
+                && !self.structure.in_comment()
+                && self.structure.mask == Mask::None
         });
         let quoted = inside.is_none() && self.is_quoted(window, line.start, None);
         if self.is_in_vain(quoted) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
+        let mut candidate = self.candidate(window, index, draft, quoted);
         candidate.legacy = legacy;
         if let Some(fence) = inside {
-            let around = self.around(window, &candidate, fence.start, (fence.start, &[]));
+            candidate.doubt = self.doubt(window, &candidate, Position::of_line(fence.start));
             self.await_end(Terminal {
                 dialect: index,
-                around: around.map(Surroundings::into_owned),
                 candidate,
                 otherwise: Reason::Quoted,
                 checked: next,
@@ -191,85 +155,103 @@ impl Engine<'_> {
             });
             return;
         }
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
         self.submit(candidate, None);
     }
 
-    fn read_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        dialect: &Dialect,
-        line: Line<'_>,
-    ) {
-        match &dialect.syntax {
-            Syntax::Block(block) => self.on_key_line(window, removals, index, block, line),
-            Syntax::Line(syntax) => self.on_head(window, removals, index, syntax, line),
-            Syntax::Fence(fence) => self.on_bare_json(window, removals, index, fence, line),
-            Syntax::Status(status) if self.near_misses => {
-                let text = line.seen;
-                let opening = status.open.as_bytes();
-                let starts = &text[..(text.len() + 1).saturating_sub(opening.len())];
-                let mut starts = memchr::memchr_iter(opening[0], starts);
-                if let Some(at) = starts.find(|at| text[*at..].starts_with(opening)) {
-                    let name = dialect.signals.first().map(|def| def.name.clone());
-                    let name = name.unwrap_or_default();
-                    let range = (at, at + opening.len());
-                    self.out_of_place(window, removals, index, &name, line, range);
-                }
-            }
-            Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => {}
+    /// Reads a line for a dialect; what no recogniser takes is diagnosed where near misses are wanted.
+    fn read_line(&mut self, window: &Window<'_>, index: usize, dialect: &Dialect, line: Line<'_>) {
+        let read = match &dialect.syntax {
+            Syntax::Block(block) => self.on_key_line(window, index, block, line),
+            Syntax::Line(syntax) => self.on_head(window, index, syntax, line),
+            Syntax::Fence(fence) => self.on_bare_json(window, index, fence, line),
+            Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => false,
+        };
+        if !read
+            && self.options.near_misses
+            && let Some(defect) = diagnose::line(dialect, line)
+        {
+            self.report_line(window, index, defect);
         }
     }
 
-    /// A line that may start with the name of a line signal.
-    #[inline(never)]
+    /// `KEY: NAME` without the block around it, which counts at the end of the message. Returns whether
+    /// the line is such.
+    fn on_key_line(
+        &mut self,
+        window: &Window<'_>,
+        index: usize,
+        block: &block::Syntax,
+        line: Line<'_>,
+    ) -> bool {
+        let dialect = &self.rules.dialects()[index];
+        let Some(def) = block.value(line.seen).and_then(|name| known(dialect, name)) else {
+            return false;
+        };
+        let mut draft = Draft::new(def.name.clone(), (line.start, line.seen_end()));
+        draft.warnings.push(Warning::MissingDelimiters);
+        self.bare_terminal(window, index, block, draft);
+        true
+    }
+
+    fn bare_terminal(
+        &mut self,
+        window: &Window<'_>,
+        index: usize,
+        block: &block::Syntax,
+        draft: Draft,
+    ) {
+        let (start, end) = draft.range;
+        let quoted = self.is_quoted(window, start, None);
+        if self.is_in_vain(quoted) {
+            return;
+        }
+        let mut candidate = self.candidate(window, index, draft, quoted);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(start));
+        let terminal = Terminal {
+            dialect: index,
+            candidate,
+            otherwise: Reason::NotAtEnd,
+            checked: end,
+            fenced: false,
+            repeats: false,
+        };
+        if block.bare_terminal && !terminal.candidate.quoted {
+            self.await_end(terminal);
+        } else {
+            self.refuse(terminal);
+        }
+    }
+
+    /// A line that may start with the name of a line signal. Returns whether it does.
     fn on_head(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         syntax: &line::Syntax,
         line: Line<'_>,
-    ) {
+    ) -> bool {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        let begins = &rules.begins[index];
-        match syntax.read(dialect, begins, line) {
-            line::Head::Signal(draft) => {
+        match syntax.read(dialect, line) {
+            Read::Parsed(draft, _) => {
                 let quoted = self.is_quoted(window, line.start, None);
                 if self.is_in_vain(quoted) {
-                    return;
+                    return true;
                 }
-                let mut candidate = self.candidate(window, removals, index, draft, quoted);
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
-                if self.verdict(&candidate).is_none() {
-                    self.close_body(window, removals, line.start);
+                let mut candidate = self.candidate(window, index, draft, quoted);
+                candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
+                if self.refusal(&candidate).is_none() {
+                    self.close_body(window, line.start);
                     // The signal before may have been a request that swallows the rest.
-                    candidate.quoted = self.mask != Mask::None;
+                    candidate.quoted = self.structure.mask != Mask::None;
                 }
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
-            line::Head::Defect(defect) => self.report_line(window, removals, index, defect),
-            line::Head::Other if !self.near_misses => {}
-            line::Head::Other if line.text.contains(&0x1B) => {
-                let seen = without_sequences(line.text);
-                if let line::Head::Signal(draft) =
-                    syntax.read(dialect, begins, line.with_text(&seen))
-                {
-                    let range = (line.start, line.seen_end());
-                    let defect = Defect::new(Reason::Hidden, draft.name, range);
-                    self.report_line(window, removals, index, defect);
-                }
-            }
-            line::Head::Other => {
-                if let Some((def, at)) = syntax.mention(dialect, begins, line.seen) {
-                    let range = (at, at + def.name.len());
-                    self.out_of_place(window, removals, index, &def.name, line, range);
-                }
-            }
+            Read::Malformed(defect, _) => self.report_line(window, index, defect),
+            Read::NotMine | Read::NeedMore => return false,
         }
+        true
     }
 
     /// A line that may start a prompt for another agent. The request before it may be malformed: the
@@ -277,18 +259,14 @@ impl Engine<'_> {
     fn on_marker(&mut self, window: &Window<'_>, line: Line<'_>) {
         let opens = |delegation: &Delegation| line.seen == delegation.start.as_bytes();
         if self.delegates(opens) && !self.is_quoted(window, line.start, None) {
-            self.mask = Mask::Prompt;
+            self.structure.mask(Mask::Prompt);
         }
     }
 
     /// Inside a prompt for another agent only its end matters.
     fn on_masked_line(&mut self, line: Line<'_>) {
         if self.delegates(|delegation| line.seen == delegation.end.as_bytes()) {
-            self.mask = Mask::None;
-            // What the prompt has left open ends with it.
-            self.context.fence = None;
-            self.context.comment = false;
-            self.context.inline.restart(line.next);
+            self.structure.unmask(line.next);
         }
     }
 
@@ -301,47 +279,9 @@ impl Engine<'_> {
     }
 
     /// Reports a malformed signal on the current line.
-    pub(crate) fn report_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        defect: Defect,
-    ) {
-        let quoted = self.near_misses && self.is_quoted(window, defect.range.0, None);
-        self.report(window, removals, index, defect, quoted);
-    }
-
-    /// Reports a name that stands at `at` in its line where it should start it.
-    pub(super) fn out_of_place(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        name: &Arc<str>,
-        line: Line<'_>,
-        (at, end): (usize, usize),
-    ) {
-        if !self.near_misses {
-            return;
-        }
-        let start = line.start + at as u64;
-        let prefix = &line.text[..at];
-        let quoted = is_quoting_prefix(prefix)
-            || is_quoting_line(line.text)
-            || self.is_quoted(window, start, None);
-        let mut reason = misplaced(prefix);
-        // The words around matter only where nothing else decides.
-        let claim = self.rules.dialects()[index].signal(name).map(|def| def.meaning);
-        if !quoted && reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
-            let mut around = lead_in(window, self.line_start, start).shown(window);
-            around.rest = (" ".to_owned() + &after_name(&line.text[at..])).into();
-            if around.mention() {
-                reason = Reason::Mentioned;
-            }
-        }
-        let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
-        self.report(window, removals, index, defect, quoted);
+    pub(crate) fn report_line(&mut self, window: &Window<'_>, index: usize, defect: Defect) {
+        let quoted = self.options.near_misses && self.is_quoted(window, defect.range.0, None);
+        self.report(window, index, defect, quoted);
     }
 }
 
@@ -351,77 +291,14 @@ fn may_end_fence(dialect: &Dialect) -> bool {
 }
 
 /// Reads the block that `line` opens in a dialect.
-fn read_block(
-    window: &Window<'_>,
-    index: usize,
-    dialect: &Dialect,
-    line: Line<'_>,
-) -> Result<Option<Found>, Flow> {
-    let found = |result, next, legacy| Ok(Some(Found { dialect: index, result, next, legacy }));
+fn read_block(window: &Window<'_>, dialect: &Dialect, line: Line<'_>) -> Read {
     match &dialect.syntax {
-        Syntax::Block(block) => match block.read(dialect, window, line) {
-            block::Block::Found { result, next } => found(result, next, false),
-            block::Block::Other => Ok(None),
-            block::Block::Wait => Err(Flow::Wait),
+        Syntax::Block(block) => block.read(dialect, window, line),
+        Syntax::Status(status) => status.read(dialect, window, line),
+        Syntax::Fence(fence) => match &fence.legacy {
+            Some(legacy) => legacy.status.read(dialect, window, line),
+            None => Read::NotMine,
         },
-        Syntax::Status(status) => match status.read(dialect, window, line) {
-            status::Status::Found { result, next } => found(result, next, false),
-            status::Status::Wait => Err(Flow::Wait),
-        },
-        Syntax::Fence(fence) => {
-            let legacy = fence.legacy.as_ref();
-            match legacy.and_then(|legacy| legacy.status.read(dialect, window, line)) {
-                Some(status::Status::Found { result, next }) => found(result, next, true),
-                Some(status::Status::Wait) => Err(Flow::Wait),
-                None => Ok(None),
-            }
-        }
-        Syntax::Line(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Ok(None),
+        Syntax::Line(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Read::NotMine,
     }
-}
-
-/// Returns the signal with which a line begins, and where its name ends there.
-fn begun(dialect: &Dialect, begins: &line::Begins, line: Line<'_>) -> Option<(Arc<str>, usize)> {
-    match &dialect.syntax {
-        Syntax::Line(syntax) => {
-            let name = match syntax.read(dialect, begins, line) {
-                line::Head::Signal(draft) => draft.name,
-                line::Head::Defect(defect) => defect.name,
-                line::Head::Other => return None,
-            };
-            let end = name.len();
-            Some((name, end))
-        }
-        Syntax::Block(block) => {
-            let (_, name, end) =
-                find_keys(&block.key, line.seen).next().filter(|key| key.0 == 0)?;
-            Some((known(dialect, name)?.name.clone(), end))
-        }
-        Syntax::Fence(fence) => {
-            let bare = fence.bare.as_ref().filter(|bare| line.seen.starts_with(bare.as_bytes()))?;
-            Some((dialect.signals.first()?.name.clone(), bare.len()))
-        }
-        Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => None,
-    }
-}
-
-/// Says what is wrong with a name that does not start its line.
-fn misplaced(prefix: &[u8]) -> Reason {
-    let decoration = b" \t#*_>-+`\"'.)([]~0123456789";
-    if prefix.is_empty() {
-        Reason::NotWholeLine
-    } else if prefix.iter().all(|byte| is_blank(*byte)) {
-        Reason::Indented
-    } else if prefix.iter().all(|byte| decoration.contains(byte)) {
-        Reason::Decorated
-    } else {
-        Reason::NotWholeLine
-    }
-}
-
-/// Returns what follows `KEY: NAME` or `NAME:` on its line.
-fn after_name(text: &[u8]) -> String {
-    let text = lossy(text);
-    let words = text.split_once(": ").map_or("", |(_, words)| words);
-    words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }

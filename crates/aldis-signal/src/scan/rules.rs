@@ -4,26 +4,23 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::families::Families;
-use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
-use super::retraction::RETRACTION_LITERALS;
-use crate::dialect::syntax::line::Begins;
 use crate::dialect::{Dialect, Syntax, builtins};
+use crate::find::{HitKinds, Literal, LiteralSet, covering_words};
+use crate::structure::elements;
 
 /// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
 /// once and share it.
 pub struct Rules {
     dialects: Vec<Arc<Dialect>>,
     /// What to look for.
-    pub(crate) places: Prefilter,
+    pub(crate) places: LiteralSet,
     /// What signals are found by.
     literals: Vec<Literal>,
     /// What to look for in a line of JSON that holds text.
-    json: OnceLock<Prefilter>,
+    json: OnceLock<LiteralSet>,
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
-    /// What names start with, by dialect.
-    pub(crate) begins: Vec<Begins>,
 }
 
 impl fmt::Debug for Rules {
@@ -48,9 +45,8 @@ impl Rules {
         let line_starts = line_starts.collect();
         Self {
             families: Families::new(&dialects),
-            begins: dialects.iter().map(|dialect| Begins::new(dialect)).collect(),
             dialects,
-            places: Prefilter::new(own.iter().cloned().chain(context_literals()).collect()),
+            places: LiteralSet::new(own.iter().cloned().chain(structure_literals()).collect()),
             literals: own,
             json: OnceLock::new(),
             line_starts,
@@ -70,7 +66,7 @@ impl Rules {
 
     /// Returns the length of the longest literal that is looked for.
     pub(crate) fn literal_max(&self) -> usize {
-        self.places.length_max().max(RETRACTION_MAX)
+        self.places.length_max()
     }
 
     /// Returns whether the first line of a message may be one that is otherwise only found behind a
@@ -86,46 +82,26 @@ impl Rules {
     }
 }
 
-/// Returns what to look for while a claim can be taken back.
-pub(crate) fn retractions() -> &'static Prefilter {
-    static WORDS: LazyLock<Prefilter> = LazyLock::new(|| {
-        let literal = |word: &&str| match word.strip_prefix('\n') {
-            Some(word) => Literal::after(b'\n', word, Kinds::RETRACTION),
-            None => Literal::new(word, Kinds::RETRACTION),
-        };
-        Prefilter::new(RETRACTION_LITERALS.iter().map(literal).collect())
-    });
-    &WORDS
-}
-
-/// The length of the longest word that takes something back.
-const RETRACTION_MAX: usize = {
-    let (mut max, mut index) = (0, 0);
-    while index < RETRACTION_LITERALS.len() {
-        let length = RETRACTION_LITERALS[index].len();
-        max = if length > max { length } else { max };
-        index += 1;
-    }
-    max
-};
-
-fn json_filter(literals: &[Literal]) -> Prefilter {
+fn json_filter(literals: &[Literal]) -> LiteralSet {
     // A printable character written as an escape must not hide a signal.
-    let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
-    Prefilter::new(literals.iter().flat_map(escaped).chain(escapes).collect())
+    let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), HitKinds::LINE));
+    LiteralSet::new(literals.iter().flat_map(escaped).chain(escapes).collect())
 }
 
-/// Returns what opens fences and comments.
-fn context_literals() -> [Literal; 3] {
-    let fence = |run| Literal::new(run, Kinds::FENCE);
-    [fence("```"), fence("~~~"), Literal::new("<!--", Kinds::COMMENT)]
+/// Returns what opens fences, comments and elements that show text.
+fn structure_literals() -> impl Iterator<Item = Literal> {
+    let fence = |run| Literal::new(run, HitKinds::FENCE);
+    let element = |name: &&str| Literal::new(&format!("<{name}"), HitKinds::ELEMENT);
+    [fence("```"), fence("~~~"), Literal::new("<!--", HitKinds::COMMENT)]
+        .into_iter()
+        .chain(elements::names().iter().map(element))
 }
 
 /// Returns words of which every line that may hold a signal holds at least one.
 fn words_of(dialects: &[Arc<Dialect>]) -> Vec<Literal> {
     let keys: Vec<String> = dialects.iter().flat_map(|dialect| line_keys(dialect)).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    covering_words(&keys).into_iter().map(|word| Literal::new(word, Kinds::LINE)).collect()
+    covering_words(&keys).into_iter().map(|word| Literal::new(word, HitKinds::LINE)).collect()
 }
 
 /// Returns the texts that a line of each signal holds, wherever in the line.
@@ -153,12 +129,12 @@ fn line_keys(dialect: &Dialect) -> Vec<String> {
 /// Returns literals that signals start with.
 fn starts_of(dialect: &Dialect) -> Vec<Literal> {
     match &dialect.syntax {
-        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::BLOCK)],
+        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, HitKinds::BLOCK)],
         Syntax::Line(line) => {
             let markers = line.delegation.iter().flat_map(|lines| [&lines.start, &lines.end]);
-            markers.map(|marker| Literal::after(b'\n', marker, Kinds::BLOCK)).collect()
+            markers.map(|marker| Literal::after(b'\n', marker, HitKinds::BLOCK)).collect()
         }
-        Syntax::Tag(tag) => vec![Literal::new(&tag.open, Kinds::TAG)],
+        Syntax::Tag(tag) => vec![Literal::new(&tag.open, HitKinds::TAG)],
         Syntax::Trailer(trailer) => {
             let words = trailer.alternative_signals.iter().chain([&trailer.keyword]);
             let cased = |word: &String| {
@@ -170,10 +146,10 @@ fn starts_of(dialect: &Dialect) -> Vec<Literal> {
                 }
                 cases
             };
-            words.flat_map(cased).map(|word| Literal::new(&word, Kinds::TRAILER)).collect()
+            words.flat_map(cased).map(|word| Literal::new(&word, HitKinds::TRAILER)).collect()
         }
         Syntax::Fence(fence) => {
-            fence.bare.iter().map(|bare| Literal::new(bare, Kinds::LINE)).collect()
+            fence.bare.iter().map(|bare| Literal::new(bare, HitKinds::LINE)).collect()
         }
         Syntax::Status(_) => Vec::new(),
     }
@@ -189,7 +165,7 @@ fn capitalised(text: &str) -> String {
 /// behind it, because tools print many lines that only begin with one; blocks whose delimiter has
 /// blanks behind it are found by their key.
 fn escaped(literal: &Literal) -> Vec<Literal> {
-    let ends: &[&str] = if literal.kinds == Kinds::BLOCK { &["\n", "\r"] } else { &[""] };
+    let ends: &[&str] = if literal.kinds == HitKinds::BLOCK { &["\n", "\r"] } else { &[""] };
     let text = String::from_utf8_lossy(&literal.text);
     let quoted = ends.iter().map(|end| {
         let quoted = serde_json::Value::String(format!("{text}{end}")).to_string();

@@ -4,21 +4,20 @@
 
 use std::sync::Arc;
 
-use super::ansi::Removals;
-use super::around::lead_in;
-use super::claims::Candidate;
-use super::closers::{Said, Words, rest_of_line, words_until};
-use super::context::is_in_quotation_marks;
+use super::candidate::Candidate;
+use super::closers::{Closer, Said, Words, rest_of_line, words_until};
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP};
-use super::escape::{hides_text, is_swallowed_after};
 use super::families::TagWords;
-use super::text::{SIGNAL_MAX, lossy};
-use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
+use super::judge::Position;
+use super::text::SIGNAL_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
 use crate::signal::{Place, Reason};
+use crate::structure::LINE_REACH;
+use crate::structure::line::is_enclosed;
+use crate::visible::sequence::{hides_text, is_swallowed_after};
 
 /// How far ahead closing tags are looked for at a time: less than a signal is long, so that what has been
 /// seen of it is enough for many steps.
@@ -41,14 +40,6 @@ pub(crate) enum TagState {
 }
 
 impl TagState {
-    /// Returns the offset from which text is still needed.
-    pub(crate) fn start(&self) -> Option<u64> {
-        match self {
-            Self::Open { opening, .. } => Some(opening.start),
-            Self::Held { .. } | Self::Idle => None,
-        }
-    }
-
     /// Returns the start of the first tag that is open.
     pub(crate) fn oldest(&self) -> Option<u64> {
         match self {
@@ -61,6 +52,36 @@ impl TagState {
     }
 }
 
+/// The open tags of all dialects, and the search for what closes them.
+#[derive(Debug)]
+pub(super) struct Tags {
+    states: Vec<TagState>,
+    /// How many of them are not idle.
+    pub(super) open: usize,
+    /// How many dialects have read the current place while another waits, and where they ended.
+    read: (usize, u64),
+    closers: Vec<Closer>,
+    /// No open tag is closed before this place.
+    unclosed_to: u64,
+}
+
+impl Tags {
+    pub(super) fn new(dialects: usize) -> Self {
+        Self {
+            states: (0..dialects).map(|_| TagState::Idle).collect(),
+            open: 0,
+            read: (0, 0),
+            closers: vec![Closer::default(); dialects],
+            unclosed_to: 0,
+        }
+    }
+
+    /// Returns where the first open tag of each dialect starts.
+    pub(super) fn oldest(&self) -> impl Iterator<Item = u64> {
+        self.states.iter().filter_map(TagState::oldest)
+    }
+}
+
 /// An opening tag.
 #[derive(Debug)]
 pub(crate) struct Opening {
@@ -69,8 +90,6 @@ pub(crate) struct Opening {
     place: Place,
     /// Where its line starts.
     line_start: u64,
-    /// Where the tag before it ended.
-    last_tag_end: u64,
     /// Its text, if that is not simply the tag.
     raw: Option<String>,
     /// What it says, once that is known.
@@ -79,10 +98,9 @@ pub(crate) struct Opening {
 
 impl Engine<'_> {
     /// An opening tag.
-    #[inline(never)]
-    pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+    pub(crate) fn on_tag(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
-        let (read, mut next) = std::mem::take(&mut self.tags_read);
+        let (read, mut next) = std::mem::take(&mut self.tags.read);
         next = next.max(at + 1);
         let text = window.from(at);
         for (position, words) in rules.families.tags.iter().enumerate().skip(read) {
@@ -94,13 +112,13 @@ impl Engine<'_> {
             let Syntax::Tag(tag) = &rules.dialects()[words.dialect].syntax else { continue };
             let token = (at, at + tag.open.len() as u64);
             let flow = match tag.end {
-                Some(_) => self.on_named(window, removals, words, tag, token),
-                None => self.on_open(window, removals, words, tag, token),
+                Some(_) => self.on_named(window, words, tag, token),
+                None => self.on_open(window, words, tag, token),
             };
             match flow {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => {
-                    self.tags_read = (position, next);
+                    self.tags.read = (position, next);
                     return Flow::Wait;
                 }
             }
@@ -109,79 +127,74 @@ impl Engine<'_> {
     }
 
     fn take_tag(&mut self, index: usize) -> TagState {
-        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
-        self.open_tags -= usize::from(!matches!(state, TagState::Idle));
+        let state = std::mem::replace(&mut self.tags.states[index], TagState::Idle);
+        self.tags.open -= usize::from(!matches!(state, TagState::Idle));
         state
     }
 
     fn set_tag(&mut self, index: usize, state: TagState) {
-        self.open_tags += 1;
-        self.due = self.due.min(state.oldest().unwrap_or(0) + SIGNAL_MAX);
-        self.tags[index] = state;
+        self.tags.open += 1;
+        self.queue.due = self.queue.due.min(state.oldest().unwrap_or(0) + SIGNAL_MAX);
+        self.tags.states[index] = state;
     }
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
         // All that start in the next step must end before.
         let to = (self.at + LOOK_OUT + OVERLAP).min(window.end());
-        if self.open_tags == 0 || self.unclosed_to >= to {
+        if self.tags.open == 0 || self.tags.unclosed_to >= to {
             return None;
         }
-        self.unclosed_to = u64::MAX;
+        self.tags.unclosed_to = u64::MAX;
         let mut first: Option<(u64, usize)> = None;
         for words in &self.rules.families.tags {
             let index = words.dialect;
-            let (from, start) = match &self.tags[index] {
+            let (from, start) = match &self.tags.states[index] {
                 TagState::Idle => continue,
                 TagState::Open { opening, .. } => (opening.content, opening.start),
                 TagState::Held { outer, .. } => (self.at, outer.start),
             };
-            let closer = &mut self.closers[index];
+            let closer = &mut self.tags.closers[index];
             let found = closer.find(window, &words.close, (from, to), start);
-            self.unclosed_to = self.unclosed_to.min(closer.searched);
+            self.tags.unclosed_to = self.tags.unclosed_to.min(closer.searched);
             first = first.into_iter().chain(found.map(|at| (at, index))).min();
         }
         first
     }
 
     /// A closing tag at `at`.
-    #[inline(never)]
-    pub(crate) fn on_closing(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        at: u64,
-        index: usize,
-    ) -> Flow {
+    pub(crate) fn on_closing(&mut self, window: &Window<'_>, at: u64, index: usize) -> Flow {
         let rules = self.rules;
         let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { return Flow::On(at + 1) };
-        self.on_close(window, removals, index, tag, (at, at + tag.close.len() as u64))
+        if self.structure.needs_more(window, self.lines.start.min(at), at) {
+            return Flow::Wait;
+        }
+        self.on_close(window, index, tag, (at, at + tag.close.len() as u64))
     }
 
     fn on_open(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
         let index = words.dialect;
         if self.is_quoted(window, start, None) {
-            let is_open = matches!(self.tags[index], TagState::Open { .. });
+            let is_open = matches!(self.tags.states[index], TagState::Open { .. });
             return if is_open {
                 Flow::On(end)
             } else {
-                self.on_quoted(window, removals, words, tag, (start, end))
+                self.on_quoted(window, words, tag, (start, end))
             };
         }
-        let opening = self.opening(window, removals, tag, (start, end));
-        if let TagState::Open { opening: left, around } = &mut self.tags[index] {
+        let opening = self.opening(window, tag, (start, end));
+        if let TagState::Open { opening: left, around } = &mut self.tags.states[index] {
             let mut left = std::mem::replace(left, opening);
             let around = around.take();
             self.release(index, around);
             left.name = self.name_after(window, index, (left.content, start));
-            if let TagState::Open { around, .. } = &mut self.tags[index] {
+            if let TagState::Open { around, .. } = &mut self.tags.states[index] {
                 *around = Some((left, Vec::new()));
             }
             return Flow::On(end);
@@ -190,7 +203,7 @@ impl Engine<'_> {
             TagState::Held { inner, outer } => Some((outer, inner)),
             TagState::Idle | TagState::Open { .. } => None,
         };
-        self.unclosed_to = 0;
+        self.tags.unclosed_to = 0;
         self.set_tag(index, TagState::Open { opening, around });
         Flow::On(end)
     }
@@ -198,13 +211,12 @@ impl Engine<'_> {
     fn on_close(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
-        let TagState::Open { opening, .. } = &self.tags[index] else {
-            if let TagState::Held { .. } = &self.tags[index]
+        let TagState::Open { opening, .. } = &self.tags.states[index] else {
+            if let TagState::Held { .. } = &self.tags.states[index]
                 && !self.is_quoted(window, start, None)
                 && let TagState::Held { inner, outer } = self.take_tag(index)
             {
@@ -218,26 +230,26 @@ impl Engine<'_> {
         let result = tag.read(dialect, content, (opening.start, end), self.has_token());
         let state = self.take_tag(index);
         let TagState::Open { opening, around } = state else { return Flow::On(end) };
-        let raw = removals.restore(opening.start, window.slice(opening.start, end));
+        let raw = window.offsets.restore(opening.start, window.slice(opening.start, end));
         let mut place = opening.place;
-        place.span.end = removals.original_end(end);
+        place.span.end = window.offsets.original_end(end);
         let lines = window.slice(opening.near(), end + rest.len() as u64);
-        let before = window.slice(opening.start.saturating_sub(LEAD_IN_MAX), opening.start);
+        let before = window.slice(opening.start.saturating_sub(LINE_REACH), opening.start);
         let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
         let mut candidate = Candidate {
             dialect: index,
             result,
             place,
             raw,
-            quoted: is_in_quotation_marks(before, rest),
+            quoted: is_enclosed(before, rest),
             hidden: hides_text(lines)
                 || is_swallowed_after(before)
-                || removals.conceals(opening.start),
-            mentioned: false,
+                || window.offsets.conceals(opening.start),
+            doubt: None,
             legacy: false,
         };
-        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, (end, rest));
-        self.last_tag_end = end;
+        let position = Position { line: opening.line_start, start: opening.start, rest };
+        candidate.doubt = self.doubt(window, &candidate, position);
         match around {
             Some((outer, mut inner)) => {
                 inner.push(candidate);
@@ -252,7 +264,6 @@ impl Engine<'_> {
     fn on_named(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
@@ -263,7 +274,7 @@ impl Engine<'_> {
         let Some(length) = words.close.find(rest) else {
             if let Some(name) = self.name_after(window, index, (end, u64::MAX)) {
                 let defect = Defect::new(Reason::Unclosed, name, (start, end));
-                self.report_line(window, removals, index, defect);
+                self.report_line(window, index, defect);
             }
             return Flow::On(end);
         };
@@ -294,21 +305,19 @@ impl Engine<'_> {
         match result {
             Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
-                let mut candidate = self.candidate(window, removals, index, draft, quoted);
-                let opening = self.opening(window, removals, tag, (start, end));
-                let rest = (whole.1, rest);
-                candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
+                let mut candidate = self.candidate(window, index, draft, quoted);
+                let position = Position { line: self.lines.start, start, rest };
+                candidate.doubt = self.doubt(window, &candidate, position);
                 self.submit(candidate, None);
             }
-            Err(defect) => self.report(window, removals, index, defect, quoted),
+            Err(defect) => self.report(window, index, defect, quoted),
         }
         for (name, range) in nested {
-            let before = window.slice(self.line_start, range.0);
-            self.line_start += memchr::memrchr(b'\n', before).map_or(0, |at| at as u64 + 1);
+            let before = window.slice(self.lines.start, range.0);
+            self.lines.start += memchr::memrchr(b'\n', before).map_or(0, |at| at as u64 + 1);
             let defect = Defect::new(Reason::Nested, name, range);
-            self.report(window, removals, index, defect, quoted);
+            self.report(window, index, defect, quoted);
         }
-        self.last_tag_end = whole.1;
         Flow::On(whole.1)
     }
 
@@ -316,7 +325,6 @@ impl Engine<'_> {
     fn on_quoted(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
@@ -332,62 +340,31 @@ impl Engine<'_> {
         let read = tag.read(dialect, &rest[..length], (start, after), self.has_token());
         let quoted = |draft: Draft| Defect::new(Reason::Quoted, draft.name, draft.range);
         let defect = read.map_or_else(|defect| defect, quoted);
-        self.report(window, removals, index, defect, true);
+        self.report(window, index, defect, true);
         Flow::On(after)
     }
 
-    fn opening(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        tag: &Tag,
-        (start, end): (u64, u64),
-    ) -> Opening {
-        let place = self.place(window, removals, start, end);
+    fn opening(&mut self, window: &Window<'_>, tag: &Tag, (start, end): (u64, u64)) -> Opening {
+        let place = self.place(window, start, end);
         // Colours inside make it longer.
         let plain = place.span.end - place.span.start == tag.open.len() as u64;
-        let raw = (!plain).then(|| removals.restore(start, window.slice(start, end)));
-        let (line_start, last_tag_end) = (self.line_start, self.last_tag_end);
-        Opening { start, content: end, place, line_start, last_tag_end, raw, name: None }
-    }
-
-    /// Returns whether the text around only talks about a tag that has `rest` behind it.
-    fn is_tag_mentioned(
-        &mut self,
-        window: &Window<'_>,
-        candidate: &Candidate,
-        opening: &Opening,
-        (rest_start, rest): (u64, &[u8]),
-    ) -> bool {
-        if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
-            return false;
-        }
-        let start = opening.start;
-        let from = opening.last_tag_end.max(opening.near()).min(start);
-        if is_mid_sentence(&lossy(window.slice(from, start))) {
-            return true;
-        }
-        let before = lead_in(window, opening.line_start, start);
-        if self.silence.covers(window, before.from, rest_start + rest.len() as u64) {
-            return false;
-        }
-        let mut around = before.shown(window);
-        around.rest = lossy(rest);
-        around.mention()
+        let raw = (!plain).then(|| window.offsets.restore(start, window.slice(start, end)));
+        let line_start = self.lines.start;
+        Opening { start, content: end, place, line_start, raw, name: None }
     }
 
     /// Returns the known name that follows an opening tag.
     fn name_after(&self, window: &Window<'_>, index: usize, (from, to): Range) -> Option<Arc<str>> {
         let text = window.slice(from, to.min(from + 64));
-        let mut known = self.rules.begins[index].of(&self.rules.dialects()[index], *text.first()?);
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let mut known = self.rules.dialects()[index].signals.iter();
         known.find(|def| def.name.as_bytes() == &text[..length]).map(|def| def.name.clone())
     }
 
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
         let reason = self.reason_here(reason);
-        if self.misses.counts(index, reason) {
-            return self.note(opening.place.span);
+        if self.report.misses.counts(index, reason) {
+            return self.report.note(opening.place.span);
         }
         let dialect = &self.rules.dialects()[index];
         let name = opening.name.unwrap_or_else(|| tag_name(dialect));
@@ -420,9 +397,12 @@ impl Engine<'_> {
 
     /// Gives up tags that have grown longer than any signal.
     pub(crate) fn expire_tags(&mut self, window: &Window<'_>) {
-        for index in 0..self.tags.len() {
+        if self.tags.open == 0 {
+            return;
+        }
+        for index in 0..self.tags.states.len() {
             let expired = |start: u64| self.at - start > SIGNAL_MAX;
-            match &self.tags[index] {
+            match &self.tags.states[index] {
                 TagState::Open { opening, .. } if expired(opening.start) => {
                     self.end_tag(window, index, Reason::TooLong);
                 }
@@ -441,7 +421,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn end_tags(&mut self, window: &Window<'_>) {
-        for index in 0..self.tags.len() {
+        for index in 0..self.tags.states.len() {
             self.end_tag(window, index, Reason::Unclosed);
         }
     }
@@ -462,7 +442,7 @@ impl Engine<'_> {
 impl Opening {
     /// Returns where what stands before it on its line starts, as far as that matters.
     fn near(&self) -> u64 {
-        self.line_start.max(self.start.saturating_sub(LEAD_IN_MAX)).min(self.start)
+        self.line_start.max(self.start.saturating_sub(LINE_REACH)).min(self.start)
     }
 }
 

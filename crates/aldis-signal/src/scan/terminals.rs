@@ -1,20 +1,17 @@
 //! Signals that count only at the end of the message.
 
-use super::claims::Candidate;
+use super::candidate::Candidate;
 use super::draft::Defect;
 use super::engine::Engine;
-use super::text::is_zero_width;
-use super::verdict::Surroundings;
 use super::window::Window;
 use crate::signal::Reason;
+use crate::visible::is_zero_width;
 
 /// Something that counts only if nothing that can be seen follows.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) dialect: usize,
     pub(crate) candidate: Candidate,
-    /// What stands around it, if it is a claim. It is judged at the end: few get there.
-    pub(crate) around: Option<Surroundings<'static>>,
     /// Why it does not count if something follows.
     pub(crate) otherwise: Reason,
     /// Nothing can be seen between its end and here.
@@ -28,15 +25,15 @@ pub(crate) struct Terminal {
 impl Engine<'_> {
     /// Keeps something until it is known whether the message ends there.
     pub(crate) fn await_end(&mut self, terminal: Terminal) {
-        self.terminals.push(terminal);
-        self.due = 0;
+        self.queue.terminals.push(terminal);
+        self.queue.due = 0;
     }
 
     /// Resolves terminals after which something can be seen before `to`.
     pub(crate) fn check_terminals(&mut self, window: &Window<'_>, to: u64) {
         let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
+        while index < self.queue.terminals.len() {
+            let terminal = &mut self.queue.terminals[index];
             if terminal.checked >= to {
                 index += 1;
                 continue;
@@ -46,7 +43,7 @@ impl Engine<'_> {
             let (seen, checked) = first_visible(text, limit, window.last);
             terminal.checked += checked as u64;
             if seen {
-                let terminal = self.terminals.remove(index);
+                let terminal = self.queue.terminals.remove(index);
                 self.refuse(terminal);
             } else {
                 index += 1;
@@ -66,14 +63,12 @@ impl Engine<'_> {
 
     pub(crate) fn end_terminals(&mut self, window: &Window<'_>) {
         self.check_terminals(window, window.end());
-        for terminal in std::mem::take(&mut self.terminals) {
+        for terminal in std::mem::take(&mut self.queue.terminals) {
             if terminal.fenced {
                 self.refuse(terminal);
                 continue;
             }
-            let Terminal { mut candidate, around, .. } = terminal;
-            candidate.mentioned = around.as_ref().is_some_and(Surroundings::mention);
-            self.submit(candidate, None);
+            self.submit(terminal.candidate, None);
         }
     }
 }

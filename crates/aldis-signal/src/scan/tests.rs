@@ -107,26 +107,3 @@ fn what_waits_for_the_end_does_not_settle() {
     scanner.finish(&mut |finding| told.push(finding));
     assert_eq!(signals(&told).len(), 1, "{told:?}");
 }
-
-#[test]
-fn findings_are_put_in_order_wherever_they_come_from() {
-    let template = scan(Rules::builtin(), b"<chorus>COMPLETE</chorus>", &Origin::assistant());
-    let made = |starts: &[u64]| -> Vec<Finding> {
-        let at = |(number, start): (usize, &u64)| {
-            let mut finding = template[0].clone();
-            if let Finding::Signal(signal) = &mut finding {
-                signal.place.span = Span { start: *start, end: *start };
-                signal.raw = number.to_string();
-            }
-            finding
-        };
-        starts.iter().enumerate().map(at).collect()
-    };
-    let far: Vec<u64> = (10..160).chain([3, 9, 3, 10]).collect();
-    for starts in [&[][..], &[1, 2, 3], &[1, 3, 2, 2, 4, 3], &[3, 2, 1, 0], &far] {
-        let (mut put, mut sorted) = (made(starts), made(starts));
-        put_in_order(&mut put);
-        sorted.sort_by_key(|finding| finding.place().span);
-        assert_eq!(put, sorted, "{starts:?}");
-    }
-}

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::visible::is_deceptive;
+
 /// No signal is longer, and no line that is longer holds a signal that must start it.
 pub(crate) const SIGNAL_MAX: u64 = 64 * 1024;
 
@@ -14,20 +16,6 @@ pub(crate) fn is_blank(byte: u8) -> bool {
 /// takes much less than replacing them.
 pub(crate) fn lossy(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
-}
-
-/// Removes what may stand unseen at the end of a line: blanks, the CR of a CRLF, and characters of
-/// no width.
-pub(crate) fn trim_line_end(mut line: &[u8]) -> &[u8] {
-    loop {
-        line = match line {
-            [rest @ .., b' ' | b'\t' | b'\r'] => rest,
-            // ZERO WIDTH SPACE, NON-JOINER, JOINER; WORD JOINER; BYTE ORDER MARK.
-            [rest @ .., 0xE2, 0x80, 0x8B..=0x8D] | [rest @ .., 0xE2, 0x81, 0xA0] => rest,
-            [rest @ .., 0xEF, 0xBB, 0xBF] => rest,
-            _ => return line,
-        };
-    }
 }
 
 /// Removes blanks and tabs in front.
@@ -51,20 +39,6 @@ pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
     trim_blanks_end(trim_blanks_start(text))
 }
 
-/// Returns whether a character takes no room and can be overlooked.
-pub fn is_zero_width(c: char) -> bool {
-    matches!(c, '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' | '\u{00AD}')
-}
-
-/// Returns whether a character changes how its neighbours are seen.
-fn is_deceptive(c: char) -> bool {
-    is_zero_width(c)
-        || c.is_control() && c != '\t' && c != '\n'
-        || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}'
-            | '\u{2028}' | '\u{2029}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}'
-            | '\u{0300}'..='\u{036F}')
-}
-
 /// Returns whether a name, key or id holds something a human would not see as it is.
 pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
     if text.iter().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -78,7 +52,11 @@ pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
 /// `<reason>`, `{{reason}}`, `[0-100]`, `[...]`. A list of numbers or an object of JSON is none.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
-    if !text.starts_with(['[', '{', '<']) {
+    // A date that is only its own pattern.
+    if text.starts_with("YYYY-MM-DD") || text.starts_with("yyyy-mm-dd") {
+        return true;
+    }
+    if !text.starts_with(['[', '{', '<']) || is_markup(text) {
         return false;
     }
     let inner = [('[', ']'), ('{', '}'), ('<', '>')].into_iter().find_map(|pair| {
@@ -89,6 +67,11 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
         !inner.contains(['[', ']', '{', '}', '<', '>', '"'])
             && (inner.chars().any(char::is_alphabetic) || is_range(inner) || is_ellipsis(inner))
     })
+}
+
+/// Returns whether a text in angle brackets is an element with attributes, or one that closes itself.
+fn is_markup(text: &str) -> bool {
+    text.starts_with('<') && text.contains(['=', '/'])
 }
 
 fn between(text: &str, (open, close): (char, char)) -> Option<&str> {
@@ -109,7 +92,7 @@ fn is_ellipsis(text: &str) -> bool {
 /// Returns the same of bytes. Hardly any begin like a template.
 pub(crate) fn is_placeholder_text(text: &[u8]) -> bool {
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    let may_be = first.is_some_and(|byte| b"[{<".contains(byte) || !byte.is_ascii_graphic());
+    let may_be = first.is_some_and(|byte| b"[{<Yy".contains(byte) || !byte.is_ascii_graphic());
     may_be && is_placeholder(&lossy(text))
 }
 

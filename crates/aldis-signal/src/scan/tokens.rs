@@ -6,7 +6,7 @@ use crate::signal::Via;
 
 impl Engine<'_> {
     pub(crate) fn token_fits(&self, said: Option<&str>) -> bool {
-        match (&self.token, said) {
+        match (&self.options.token, said) {
             (Token::Off, _) | (Token::Accept(_), None) => true,
             (Token::Accept(expected) | Token::Require(expected), Some(said)) => expected == said,
             (Token::Require(_), None) => false,
@@ -14,12 +14,12 @@ impl Engine<'_> {
     }
 
     pub(crate) fn has_token(&self) -> bool {
-        self.token != Token::Off
+        self.options.token != Token::Off
     }
 
     /// Returns how a signal came that was written with this token, or without one.
     pub(crate) fn via(&self, written: Option<&str>) -> Via {
-        match &self.token {
+        match &self.options.token {
             Token::Accept(expected) | Token::Require(expected) if written == Some(expected) => {
                 Via::Token
             }

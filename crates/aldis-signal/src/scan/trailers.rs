@@ -1,22 +1,21 @@
 //! Keywords that end the message.
 
-use super::ansi::Removals;
 use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::escape::ends_with_sequence;
+use super::judge::Position;
 use super::rules::Rules;
 use super::terminals::{Terminal, first_visible};
-use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::dialect::syntax::trailer;
 use crate::signal::Reason;
+use crate::structure::LINE_REACH;
+use crate::visible::sequence::ends_with_sequence;
 
 impl Engine<'_> {
     /// A keyword that may end the message.
-    #[inline(never)]
-    pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+    pub(crate) fn on_trailer(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
         let Some(keyword) = Keyword::at(rules, window.from(at)) else { return Flow::On(at + 1) };
         let Keyword { dialect: index, length, exact } = keyword;
@@ -32,13 +31,13 @@ impl Engine<'_> {
         };
         if let Some(reason) = wrong {
             let defect = Defect::new(reason, name(), (at, end));
-            self.report_line(window, removals, index, defect);
+            self.report_line(window, index, defect);
             return Flow::On(end);
         }
         let Syntax::Trailer(trailer) = &dialect.syntax else { return Flow::On(end) };
         if trailer.require_at_end {
             // What is still here has nothing but white space behind it.
-            self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
+            self.queue.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
             if is_repeated(rules, window, end, keyword) {
                 return Flow::On(end);
             }
@@ -48,12 +47,12 @@ impl Engine<'_> {
             return Flow::On(end);
         }
         let draft = Draft::new(name(), (at, end));
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
-        let around = self.around(window, &candidate, at, (end, rest));
+        let mut candidate = self.candidate(window, index, draft, quoted);
+        let position = Position { line: self.lines.start, start: at, rest };
+        candidate.doubt = self.doubt(window, &candidate, position);
         if trailer.require_at_end {
             self.await_end(Terminal {
                 dialect: index,
-                around: around.map(Surroundings::into_owned),
                 candidate,
                 otherwise: otherwise(rest),
                 checked: end,
@@ -61,7 +60,6 @@ impl Engine<'_> {
                 repeats: true,
             });
         } else {
-            candidate.mentioned = around.is_some_and(|around| around.mention());
             self.submit(candidate, None);
         }
         Flow::On(end)
@@ -91,7 +89,7 @@ impl Keyword {
 /// Returns whether the same keyword follows, with nothing to be seen in between: it will take the
 /// place of this one.
 fn is_repeated(rules: &Rules, window: &Window<'_>, end: u64, keyword: Keyword) -> bool {
-    let (seen, gap) = first_visible(window.from(end), LEAD_IN_MAX as usize, false);
+    let (seen, gap) = first_visible(window.from(end), LINE_REACH as usize, false);
     let at = end + gap as u64;
     let next = window.from(at);
     let Some(after) = next.get(keyword.length..).filter(|_| seen) else { return false };

@@ -1,7 +1,8 @@
 //! The part of a message that is at hand, addressed by offsets from the message's start.
 
-use super::text::{SIGNAL_MAX, trim_line_end};
-use super::vectors::STEP;
+use super::text::SIGNAL_MAX;
+use crate::visible::offsets::OffsetMap;
+use crate::visible::trim_line_end;
 
 /// A run of bytes of a message.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,8 @@ pub(crate) struct Window<'a> {
     base: u64,
     /// Whether the message ends where the window ends.
     pub(crate) last: bool,
+    /// Where its bytes were in the message as received.
+    pub(crate) offsets: &'a OffsetMap,
 }
 
 /// One line, without its LF.
@@ -65,8 +68,8 @@ pub(crate) enum LineAt<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(crate) fn new(bytes: &'a [u8], base: u64, last: bool) -> Self {
-        Self { bytes, base, last }
+    pub(crate) fn new(bytes: &'a [u8], base: u64, last: bool, offsets: &'a OffsetMap) -> Self {
+        Self { bytes, base, last, offsets }
     }
 
     pub(crate) fn bytes(&self) -> &'a [u8] {
@@ -79,12 +82,6 @@ impl<'a> Window<'a> {
 
     pub(crate) fn end(&self) -> u64 {
         self.base + self.bytes.len() as u64
-    }
-
-    /// Returns the last place up to `to` where memory is read fastest: a search that begins there goes on in
-    /// whole steps.
-    pub(crate) fn aligned(&self, to: u64) -> u64 {
-        to - (self.bytes.as_ptr().addr() as u64 + (to - self.base)) % STEP as u64
     }
 
     /// Returns the bytes of a range, as far as they are at hand.

@@ -7,13 +7,12 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use crate::scan::draft::{Defect, Draft};
-use crate::scan::fuzzy::meant;
-use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, lossy, trim_blanks, trim_line_end,
-};
+use crate::scan::diagnose::spelling::meant;
+use crate::scan::draft::{Defect, Draft, Read};
+use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, lossy, trim_blanks};
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Reason, Warning};
+use crate::visible::trim_line_end;
 
 /// How a block dialect is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,17 +38,6 @@ pub struct Syntax {
     /// What a claim must say beside its name, such as `STATUS: complete`.
     #[serde(default)]
     pub claim_needs: BTreeMap<String, String>,
-}
-
-/// What starts at a delimiter line.
-#[derive(Debug)]
-pub(crate) enum Block {
-    /// A block, well-formed or not; `next` is where the text goes on.
-    Found { result: Result<Draft, Defect>, next: u64 },
-    /// Something else.
-    Other,
-    /// More text is needed to tell.
-    Wait,
 }
 
 impl Syntax {
@@ -78,20 +66,20 @@ impl Syntax {
     }
 
     /// Reads the block whose delimiter line is `opening`.
-    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Block {
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Read {
         // Most lines between such lines hold something else.
         let starts = |byte: u8| self.key.as_bytes()[0].eq_ignore_ascii_case(&byte);
         if window.byte(opening.next).is_some_and(|first| !starts(first)) {
-            return Block::Other;
+            return Read::NotMine;
         }
         let first = match window.line(opening.next) {
             LineAt::Line(line) => line,
-            LineAt::Wait => return Block::Wait,
-            LineAt::Nothing | LineAt::TooLong => return Block::Other,
+            LineAt::Wait => return Read::NeedMore,
+            LineAt::Nothing | LineAt::TooLong => return Read::NotMine,
         };
         match self.value(first.seen) {
             Some(name) => Reading::new(self, dialect, opening, first, name).read(window),
-            None => Block::Other,
+            None => Read::NotMine,
         }
     }
 }
@@ -141,11 +129,11 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn read(&mut self, window: &Window<'_>) -> Block {
+    fn read(&mut self, window: &Window<'_>) -> Read {
         loop {
             let line = match window.line(self.next) {
                 LineAt::Line(line) => line,
-                LineAt::Wait => return Block::Wait,
+                LineAt::Wait => return Read::NeedMore,
                 LineAt::Nothing => {
                     self.draft.warnings.push(Warning::MissingClosingDelimiter);
                     return self.found();
@@ -176,7 +164,7 @@ impl<'a> Reading<'a> {
                         self.fail(Reason::Unclosed, Some("a blank line".to_owned()));
                         return self.found();
                     }
-                    None => return Block::Wait,
+                    None => return Read::NeedMore,
                 }
             }
             if !self.field(line) {
@@ -232,7 +220,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn found(&mut self) -> Block {
+    fn found(&mut self) -> Read {
         self.draft.range.1 = self.end;
         self.check_claim();
         let result = match self.defect {
@@ -247,7 +235,7 @@ impl<'a> Reading<'a> {
             }
             None => Ok(std::mem::take(&mut self.draft)),
         };
-        Block::Found { result, next: self.next }
+        Read::new(result, self.next)
     }
 
     fn check_claim(&mut self) {

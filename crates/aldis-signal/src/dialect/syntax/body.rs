@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::map::Entry;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::escape::hides_text;
-use crate::scan::text::{lossy, snake_case, trim_line_end};
-use crate::scan::vectors::find_key_line;
+use crate::scan::text::{lossy, snake_case};
 use crate::signal::{Fields, Warning};
+use crate::structure::outline::{Outline, OutlineLine};
+use crate::visible::sequence::hides_text;
 
 /// What a body holds.
 #[derive(Debug, Default)]
@@ -26,17 +27,8 @@ impl Syntax {
     /// Reads a body.
     pub(crate) fn read_body(&self, body: &[u8]) -> Body {
         let mut reader = Reader { delegation: self.delegation.as_ref(), ..Reader::default() };
-        let prompt =
-            self.delegation.as_ref().and_then(|delegation| delegation.start.bytes().next());
-        let marks = [b'`', b'~', prompt.unwrap_or(b'`')];
-        let mut rest = Some(body);
-        while let Some(text) = rest {
-            let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
-            reader.line(trim_line_end(&text[..end]));
-            let behind = &text[end..];
-            // Most lines of a long body are neither a key nor part of a field.
-            let next = if reader.takes_all() { Some(1) } else { find_key_line(behind, marks) };
-            rest = next.and_then(|next| behind.get(next..));
+        for line in Outline::of(body) {
+            reader.line(line);
         }
         reader.end_field();
         let mut out = reader.body;
@@ -71,16 +63,10 @@ struct Reader<'a> {
     lines: Vec<&'a [u8]>,
     /// The prompt being read, between its markers.
     prompt: Option<String>,
-    fenced: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns whether every line counts now.
-    fn takes_all(&self) -> bool {
-        self.open.is_some() || self.prompt.is_some()
-    }
-
-    fn line(&mut self, line: &'a [u8]) {
+    fn line(&mut self, OutlineLine { seen: line, quoted, .. }: OutlineLine<'a>) {
         self.body.hidden |= hides_text(line);
         if let Some(delegation) = self.delegation {
             if let Some(prompt) = &mut self.prompt {
@@ -93,21 +79,18 @@ impl<'a> Reader<'a> {
                 }
                 return;
             }
-            if line == delegation.start.as_bytes() {
+            if line == delegation.start.as_bytes() && !quoted {
                 self.end_field();
                 self.prompt = Some(String::new());
                 return;
             }
         }
-        if line.starts_with(b"```") || line.starts_with(b"~~~") {
-            self.fenced = !self.fenced;
-        }
-        match key_value(line).filter(|_| !self.fenced) {
+        match key_value(line).filter(|_| !quoted) {
             Some((key, value)) => {
                 self.end_field();
                 match lossy(value).trim() {
                     "" => self.open = Some(key),
-                    value => drop(self.body.fields.insert(key, value.into())),
+                    value => self.insert(key, value.into()),
                 }
             }
             None if self.open.is_some() => self.lines.push(line),
@@ -118,7 +101,21 @@ impl<'a> Reader<'a> {
     fn end_field(&mut self) {
         let lines = std::mem::take(&mut self.lines);
         if let Some(key) = self.open.take() {
-            self.body.fields.insert(key, value_of(&lines));
+            self.insert(key, value_of(&lines));
+        }
+    }
+
+    /// Takes a field. The first of a name counts: what is said later mostly belongs to something else.
+    fn insert(&mut self, key: String, value: Value) {
+        match self.body.fields.entry(key) {
+            Entry::Vacant(room) => drop(room.insert(value)),
+            Entry::Occupied(first) if *first.get() != value => {
+                let warning = Warning::DuplicateField(first.key().as_str().into());
+                if !self.body.warnings.contains(&warning) {
+                    self.body.warnings.push(warning);
+                }
+            }
+            Entry::Occupied(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::scan::text::trim_line_end;
+use crate::visible::trim_line_end;
 
 /// Deeper objects are refused.
 const DEPTH_MAX: usize = 32;

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
-use crate::scan::context::is_quoting_prefix;
-use crate::scan::draft::{Defect, Draft};
+use crate::scan::draft::{Defect, Draft, Read, is_sample};
 use crate::scan::text::{
     is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, lossy, trim_blanks,
 };
 use crate::scan::window::Line;
 use crate::signal::{Reason, Warning};
+use crate::structure::line::is_listing_prefix;
 
 /// How a line dialect is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -54,76 +54,6 @@ fn colon() -> String {
 /// The subject of a line, if there is one, and what is odd about it.
 type Subject<'a> = (Option<&'a [u8]>, Option<Warning>);
 
-/// What a line that starts with a name is.
-#[derive(Debug)]
-pub(crate) enum Head {
-    /// The line of a signal.
-    Signal(Draft),
-    Defect(Defect),
-    /// No name of this dialect.
-    Other,
-}
-
-/// The signals of a dialect by the first and by the last byte of their names: most words have others.
-#[derive(Debug)]
-pub(crate) struct Begins {
-    first: Sets,
-    last: Sets,
-    /// The length of the shortest name.
-    shortest: usize,
-}
-
-impl Begins {
-    pub(crate) fn new(dialect: &Dialect) -> Self {
-        let shortest = dialect.signals.iter().map(|def| def.name.len()).min();
-        Self {
-            first: Sets::new(dialect, |name| name.first()),
-            last: Sets::new(dialect, |name| name.last()),
-            shortest: shortest.unwrap_or(usize::MAX),
-        }
-    }
-
-    /// Returns the signals whose names may start with `byte`, and maybe others.
-    pub(crate) fn of<'d>(
-        &self,
-        dialect: &'d Dialect,
-        byte: u8,
-    ) -> impl Iterator<Item = &'d SignalDef> {
-        self.first.of(dialect, byte)
-    }
-}
-
-/// The numbers of signals by a byte of their names.
-#[derive(Debug)]
-struct Sets(Box<[u64; 256]>);
-
-impl Sets {
-    /// The last bit stands for all that have no bit of their own.
-    const LAST: usize = 63;
-
-    fn new(dialect: &Dialect, key: fn(&[u8]) -> Option<&u8>) -> Self {
-        let mut sets = Box::new([0; 256]);
-        for (index, def) in dialect.signals.iter().enumerate() {
-            if let Some(byte) = key(def.name.as_bytes()) {
-                sets[usize::from(*byte)] |= 1 << index.min(Self::LAST);
-            }
-        }
-        Self(sets)
-    }
-
-    fn of<'d>(&self, dialect: &'d Dialect, byte: u8) -> impl Iterator<Item = &'d SignalDef> {
-        let set = self.0[usize::from(byte)];
-        let more = dialect.signals.iter().skip(Self::LAST).filter(move |_| set >> Self::LAST == 1);
-        let mut own = set & !(1 << Self::LAST);
-        let own = std::iter::from_fn(move || {
-            let index = own.trailing_zeros() as usize;
-            own &= own.wrapping_sub(1);
-            dialect.signals.get(index).filter(|_| index < Self::LAST)
-        });
-        own.chain(more)
-    }
-}
-
 /// A longer text is no subject.
 const TEXT_MAX: usize = 1024;
 /// What may stand between a name and its separator.
@@ -133,24 +63,28 @@ const CLOSING: &[u8] = b"*_`\"'. \t";
 
 impl Syntax {
     /// Reads a line that may start with a name.
-    pub(crate) fn read(&self, dialect: &Dialect, begins: &Begins, line: Line<'_>) -> Head {
+    pub(crate) fn read(&self, dialect: &Dialect, line: Line<'_>) -> Read {
         let text = line.seen;
-        let Some(first) = text.first() else { return Head::Other };
-        let found = begins
-            .of(dialect, *first)
+        let found = dialect
+            .signals
+            .iter()
             .filter(|def| text.starts_with(def.name.as_bytes()))
             .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
             .max_by_key(|def| def.name.len());
-        let Some(def) = found else { return Head::Other };
+        let Some(def) = found else { return Read::NotMine };
         let range = (line.start, line.start + text.len() as u64);
         match self.subject(def, &text[def.name.len()..]) {
+            Ok((Some(sample), _)) if is_sample(dialect, &lossy(sample)) => {
+                let defect = Defect::new(Reason::Placeholder, def.name.clone(), range);
+                Read::Malformed(defect, line.next)
+            }
             Ok((subject, warning)) => {
                 let mut draft = Draft::new(def.name.clone(), range);
                 draft.subject = subject.map(|subject| lossy(subject).into_owned());
                 draft.warnings.extend(warning);
-                Head::Signal(draft)
+                Read::Parsed(draft, line.next)
             }
-            Err(reason) => Head::Defect(Defect::new(reason, def.name.clone(), range)),
+            Err(reason) => Read::Malformed(Defect::new(reason, def.name.clone(), range), line.next),
         }
     }
 
@@ -159,23 +93,26 @@ impl Syntax {
     pub(crate) fn mention<'d>(
         &self,
         dialect: &'d Dialect,
-        begins: &Begins,
         text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        if text.len() < begins.shortest {
-            return None;
-        }
-        let mut names = Names { dialect, begins, text, first: None };
-        let separator = self.separator.as_bytes();
-        if let Some(first) = separator.first().filter(|first| !MARKS.contains(first)) {
-            for at in memchr::memchr_iter(*first, text) {
-                if separator.len() == 1 || text[at..].starts_with(separator) {
-                    names.look_before(at, MARKS, |def| def.subject != Presence::None);
-                }
+        let places = dialect.signals.iter().flat_map(|def| {
+            let found = memchr::memmem::find_iter(text, def.name.as_bytes());
+            found.filter(|at| self.may_be_meant(def, text, *at)).take(1).map(move |at| (def, at))
+        });
+        places.min_by_key(|(def, at)| (*at, Reverse(def.name.len())))
+    }
+
+    /// Returns whether a signal could be meant by its name at a place: what belongs to it follows.
+    fn may_be_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
+        let rest = &text[at + def.name.len()..];
+        let behind = |marks: &[u8]| rest.iter().take_while(|byte| marks.contains(byte)).count();
+        let follows = match def.subject {
+            Presence::None => behind(CLOSING) == rest.len(),
+            Presence::Optional | Presence::Required => {
+                rest[behind(MARKS)..].starts_with(self.separator.as_bytes())
             }
-        }
-        names.look_before(text.len(), CLOSING, |def| def.subject == Presence::None);
-        names.first
+        };
+        follows && starts_name(text, at)
     }
 
     /// Reads what stands behind the name: the subject, and what is odd about it.
@@ -226,50 +163,12 @@ impl Syntax {
     }
 }
 
-/// The search for names in a line.
-struct Names<'t, 'd> {
-    dialect: &'d Dialect,
-    begins: &'t Begins,
-    text: &'t [u8],
-    /// The first that was found, and the longest of those that start there.
-    first: Option<(&'d SignalDef, usize)>,
-}
-
-impl<'d> Names<'_, 'd> {
-    /// Looks for names that end at `end`, with nothing but marks in between.
-    fn look_before(&mut self, end: usize, marks: &[u8], is_wanted: fn(&SignalDef) -> bool) {
-        let mut end = end;
-        while let Some(last) = end.checked_sub(1).map(|last| self.text[last]) {
-            for def in self.begins.last.of(self.dialect, last).filter(|def| is_wanted(def)) {
-                self.look_at(def, end);
-            }
-            if !marks.contains(&last) {
-                return;
-            }
-            end -= 1;
-        }
-    }
-
-    fn look_at(&mut self, def: &'d SignalDef, end: usize) {
-        let Some(at) = end.checked_sub(def.name.len()) else { return };
-        let better = |(other, first): (&SignalDef, usize)| {
-            (at, Reverse(def.name.len())) < (first, Reverse(other.name.len()))
-        };
-        if self.text[at..end] == *def.name.as_bytes()
-            && starts_name(self.text, at)
-            && self.first.is_none_or(better)
-        {
-            self.first = Some((def, at));
-        }
-    }
-}
-
 /// Returns whether a name can start at a place: not within a longer one.
 fn starts_name(text: &[u8], at: usize) -> bool {
     text[at].is_ascii_alphanumeric()
         && (at == 0
             || !continues_name(text[at - 1])
-            || text[at - 1] == b'-' && is_quoting_prefix(&text[..at]))
+            || text[at - 1] == b'-' && is_listing_prefix(&text[..at]))
 }
 
 /// Returns whether a name that is followed by `byte` is part of a longer one.

@@ -1,17 +1,21 @@
 //! Keyed lines between an opening and a closing line of their own.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::dialect::{self, Dialect};
-use crate::scan::context::FenceLine;
-use crate::scan::draft::{Defect, Draft};
+use crate::scan::draft::{Defect, Draft, Read};
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
-    snake_case, trim_blanks, trim_line_end,
+    snake_case, trim_blanks, trim_blanks_start,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
+use crate::structure::line::{FenceLine, item_content};
+use crate::visible::trim_line_end;
 
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,6 +27,9 @@ pub struct Syntax {
     pub open: String,
     /// The line after.
     pub close: String,
+    /// Keys that take only listed values, in any case.
+    #[serde(default)]
+    pub values: BTreeMap<String, Vec<String>>,
 }
 
 /// A status block under a heading, between rules drawn with one repeated character.
@@ -35,13 +42,35 @@ pub struct Ruled {
     pub rules: String,
     /// The signal the block is.
     pub signal: String,
+    /// The keys that are read, and what each holds. Other lines are for people.
+    pub keys: BTreeMap<String, RuledKey>,
 }
 
-/// What starts at an opening line.
-#[derive(Debug)]
-pub(crate) enum Status {
-    Found { result: Result<Draft, Defect>, next: u64 },
-    Wait,
+/// A key of a status block under a heading.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuledKey {
+    /// The member it sets.
+    pub member: String,
+    /// What it holds.
+    pub holds: RuledValue,
+    /// The member that takes the second number of a ratio.
+    #[serde(default)]
+    pub of: Option<String>,
+}
+
+/// What a key of a status block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuledValue {
+    /// True or false.
+    Boolean,
+    /// 0 to 100, with or without a sign for it.
+    Percent,
+    /// Two numbers: `2/5`.
+    Ratio,
+    /// A word, upper-cased.
+    Upper,
 }
 
 impl Syntax {
@@ -51,14 +80,14 @@ impl Syntax {
     }
 
     /// Reads the block whose opening line is `opening`.
-    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Read {
         let mut range = (opening.start, opening.seen_end());
         let mut lines = Lines::default();
         let mut next = opening.next;
         let reason = loop {
             let line = match window.line(next) {
                 LineAt::Line(line) => line,
-                LineAt::Wait => return Status::Wait,
+                LineAt::Wait => return Read::NeedMore,
                 LineAt::Nothing => break Some((Reason::Unclosed, None)),
                 LineAt::TooLong => break Some((Reason::TooLong, None)),
             };
@@ -81,11 +110,13 @@ impl Syntax {
         let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
         let result = match reason {
             None => {
-                lines.fill();
-                let Lines { fields, token, .. } = lines;
+                let Lines { fields, token } = lines;
                 let mut draft = Draft { fields, token, ..Draft::new(name, range) };
                 dialect.signals.iter().for_each(|def| draft.check_expected(def));
-                Ok(draft)
+                match self.check_values(&mut draft) {
+                    Ok(()) => Ok(draft),
+                    Err(key) => Err(Defect::new(Reason::BadValue, draft.name, range).about(key)),
+                }
             }
             Some((reason, about)) => {
                 let mut defect = Defect::new(reason, name, range);
@@ -95,15 +126,37 @@ impl Syntax {
                 Err(defect)
             }
         };
-        Status::Found { result, next }
+        Read::new(result, next)
     }
 }
 
-/// The fields between the delimiters. The first one is made when another follows or the block is
-/// whole: many blocks are not.
+impl Syntax {
+    /// Holds values against their lists. One that is only dressed up is taken, with a warning.
+    ///
+    /// # Errors
+    ///
+    /// Returns the key whose value is none of those listed.
+    fn check_values(&self, draft: &mut Draft) -> Result<(), String> {
+        for (key, allowed) in &self.values {
+            let Some(Value::String(written)) = draft.fields.get_mut(&snake_case(key)) else {
+                continue;
+            };
+            let plain = written.trim_matches(|c: char| "*_`\"'.! ".contains(c));
+            let Some(value) = allowed.iter().find(|value| value.eq_ignore_ascii_case(plain)) else {
+                return Err(key.clone());
+            };
+            if !value.eq_ignore_ascii_case(written) {
+                draft.warnings.push(Warning::Coerced);
+                written.clone_from(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fields between the delimiters.
 #[derive(Default)]
-struct Lines<'w> {
-    first: Option<KeyValue<'w>>,
+struct Lines {
     fields: Fields,
     token: Option<String>,
 }
@@ -115,11 +168,12 @@ struct KeyValue<'w> {
     value: &'w [u8],
 }
 
-impl<'w> Lines<'w> {
+impl Lines {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
-    fn take(&mut self, text: &'w [u8]) -> Result<(), (Reason, Option<String>)> {
+    fn take(&mut self, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
         let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
-        let said = KeyValue { key: &text[..colon], value: &text[colon + 1..] };
+        let key = undecorated(&text[..colon]);
+        let said = KeyValue { key, value: &text[colon + 1..] };
         let refuse = |reason| Err((reason, Some(lossy(said.key).into_owned())));
         if is_deceptive_text(said.key) || is_foreign_word(said.key) {
             return refuse(Reason::Hidden);
@@ -127,20 +181,9 @@ impl<'w> Lines<'w> {
         if is_placeholder_text(said.value) {
             return refuse(Reason::Placeholder);
         }
-        if self.first.is_none() && self.fields.is_empty() {
-            self.first = Some(said);
-            return Ok(());
-        }
-        self.fill();
         match self.insert(said) {
             true => Ok(()),
             false => refuse(Reason::DuplicateField),
-        }
-    }
-
-    fn fill(&mut self) {
-        if let Some(said) = self.first.take() {
-            self.insert(said);
         }
     }
 
@@ -156,6 +199,16 @@ impl<'w> Lines<'w> {
     }
 }
 
+/// Returns a key without a list mark and emphasis.
+fn undecorated(key: &[u8]) -> &[u8] {
+    let plain = trim_blanks_start(key);
+    let plain = item_content(plain).map_or(plain, |words| &plain[words..]);
+    let end = plain.iter().rposition(|byte| !b"*_`".contains(byte)).map_or(0, |at| at + 1);
+    let plain = &plain[..end];
+    let start = plain.iter().position(|byte| !b"*_`".contains(byte)).unwrap_or(0);
+    if start > 0 || plain.len() < key.len() { &plain[start..] } else { key }
+}
+
 /// Returns whether a key is one word with letters that may look like those of a known key. Lines with
 /// more words are sentences in any language.
 fn is_foreign_word(key: &[u8]) -> bool {
@@ -164,16 +217,11 @@ fn is_foreign_word(key: &[u8]) -> bool {
 
 impl Ruled {
     /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
-    pub(crate) fn read(
-        &self,
-        dialect: &Dialect,
-        window: &Window<'_>,
-        heading: Line<'_>,
-    ) -> Option<Status> {
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, heading: Line<'_>) -> Read {
         let mut next = match window.line(heading.next) {
             LineAt::Line(line) if self.is_rule(line.text) => line.next,
-            LineAt::Wait => return Some(Status::Wait),
-            LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return None,
+            LineAt::Wait => return Read::NeedMore,
+            LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return Read::NotMine,
         };
         let range = (heading.start, heading.seen_end());
         let name = dialect.signal(&self.signal).map(|def| def.name.clone());
@@ -184,10 +232,10 @@ impl Ruled {
         loop {
             let line = match window.line(next) {
                 LineAt::Line(line) if line.next - heading.start <= SIGNAL_MAX => line,
-                LineAt::Wait => return Some(Status::Wait),
+                LineAt::Wait => return Read::NeedMore,
                 LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => {
                     let defect = Defect::new(Reason::Unclosed, draft.name, draft.range);
-                    return Some(Status::Found { result: Err(defect), next: heading.next });
+                    return Read::Malformed(defect, heading.next);
                 }
             };
             next = line.next;
@@ -199,13 +247,17 @@ impl Ruled {
                         Err(Defect::new(Reason::Placeholder, draft.name, draft.range).about(key))
                     }
                 };
-                return Some(Status::Found { result, next });
+                return Read::new(result, next);
             }
             let text = lossy(line.seen);
             let Some((key, value)) = text.split_once(':') else { continue };
             let (key, value) = (key.trim(), value.trim());
-            if !take_ruled_line(dialect, &mut draft, key, value) {
+            let Some(known) = self.keys.get(key) else { continue };
+            if is_placeholder(value) {
                 unfilled.get_or_insert_with(|| key.to_owned());
+            } else if !known.take(dialect, &mut draft, value) {
+                let invalid = Warning::LegacyInvalid(known.member.as_str().into());
+                draft.warnings.push(invalid);
             }
         }
     }
@@ -224,53 +276,42 @@ impl Ruled {
     }
 }
 
-/// Takes `Phase:`, `Iteration:`, `Progress:` or `EXIT_SIGNAL:`; what cannot be read is a warning.
-/// Returns whether the value is no template.
-fn take_ruled_line(dialect: &Dialect, draft: &mut Draft, key: &str, value: &str) -> bool {
-    let known = matches!(key, "Phase" | "Iteration" | "Progress" | "EXIT_SIGNAL");
-    if known && is_placeholder(value) {
-        return false;
-    }
-    match key {
-        "Phase" if value.is_empty() => draft.warnings.push(Warning::LegacyInvalid("phase")),
-        "Phase" => {
-            let phase = match &dialect.syntax {
-                dialect::Syntax::Fence(fence) => fence.upper("phase", value),
-                _ => value.to_uppercase(),
-            };
-            draft.fields.insert("phase".to_owned(), phase.into());
-        }
-        "Iteration" => {
-            let counts = value.split_once('/').and_then(|(n, m)| {
-                Some((n.trim().parse::<u32>().ok()?, m.trim().parse::<u32>().ok()?))
-            });
-            match counts {
-                Some((iteration, max)) => {
-                    draft.fields.insert("iteration".to_owned(), iteration.into());
-                    draft.fields.insert("max_iterations".to_owned(), max.into());
-                }
-                None => draft.warnings.push(Warning::LegacyInvalid("iteration")),
-            }
-        }
-        "Progress" => match ruled_percent(value) {
-            Some((progress, said)) => {
-                if !(0.0..=100.0).contains(&said) {
+impl RuledKey {
+    /// Takes the value of the key; returns whether it could be read.
+    fn take(&self, dialect: &Dialect, draft: &mut Draft, value: &str) -> bool {
+        let read: Value = match self.holds {
+            RuledValue::Boolean => match value {
+                "true" => true.into(),
+                "false" => false.into(),
+                _ => return false,
+            },
+            RuledValue::Percent => {
+                let Some((progress, written)) = ruled_percent(value) else { return false };
+                if !(0.0..=100.0).contains(&written) {
                     draft.warnings.push(Warning::Clamped);
                 }
                 draft.progress = Some(progress);
-                draft.fields.insert("progress".to_owned(), progress.into());
+                progress.into()
             }
-            None => draft.warnings.push(Warning::LegacyInvalid("progress")),
-        },
-        "EXIT_SIGNAL" => match value {
-            "true" | "false" => {
-                draft.fields.insert("exit_signal".to_owned(), (value == "true").into());
+            RuledValue::Ratio => {
+                let counts = value.split_once('/').and_then(|(part, all)| {
+                    Some((part.trim().parse::<u32>().ok()?, all.trim().parse::<u32>().ok()?))
+                });
+                let Some((part, all)) = counts else { return false };
+                if let Some(of) = &self.of {
+                    draft.fields.insert(of.clone(), all.into());
+                }
+                part.into()
             }
-            _ => draft.warnings.push(Warning::LegacyInvalid("exit_signal")),
-        },
-        _ => {}
+            RuledValue::Upper if value.is_empty() => return false,
+            RuledValue::Upper => match &dialect.syntax {
+                dialect::Syntax::Fence(fence) => fence.upper(&self.member, value).into(),
+                _ => value.to_uppercase().into(),
+            },
+        };
+        draft.fields.insert(self.member.clone(), read);
+        true
     }
-    true
 }
 
 /// Reads `45%` or `45` and nothing more: the progress, and what was said before it was clamped.

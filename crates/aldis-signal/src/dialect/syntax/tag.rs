@@ -6,8 +6,8 @@ use serde::de::IgnoredAny;
 use super::json::read_object;
 use super::line::has_foreign_letter;
 use crate::dialect::{Dialect, Payload};
+use crate::scan::diagnose::spelling::meant;
 use crate::scan::draft::{Defect, Draft, is_sample};
-use crate::scan::fuzzy::meant;
 use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy};
 use crate::signal::{Reason, Warning};
 
@@ -107,6 +107,18 @@ fn read_typed(
             }
         }
         Payload::Text if payload.is_empty() => draft.warnings.push(Warning::MissingPayload),
+        Payload::Text if def.object_needs.is_some() && payload.starts_with('{') => {
+            let Some(members) = read_object(payload.as_bytes()) else {
+                return defect(Reason::InvalidJson);
+            };
+            let needed = def.object_needs.as_deref().unwrap_or_default();
+            let words = members.get(needed).and_then(|value| value.as_str());
+            if words.is_none_or(|words| words.trim().is_empty()) {
+                let missing = Defect::new(Reason::MissingField, def.name.clone(), range);
+                return Err(missing.about(needed));
+            }
+            draft.fields = members;
+        }
         Payload::None | Payload::Text => {}
     }
     Ok(draft)
@@ -131,15 +143,14 @@ fn read_agreed(
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
     let mut draft = Draft::new(name, range);
-    let words = token.take_from(text);
+    // Every reference implementation folds the white space around it.
+    let words = token.take_from(text.trim());
     if words == agreed {
         draft.payload = Some(words.to_owned());
         return Ok(draft);
     }
     let reason = if is_deceptive_text(words.as_bytes()) {
         Reason::Hidden
-    } else if words.trim() == agreed {
-        Reason::Padded
     } else if is_sample(dialect, words) {
         Reason::Placeholder
     } else if words.eq_ignore_ascii_case(agreed) {

@@ -29,7 +29,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("ralphex", "\"<<<RALPHEX:END>>>\"", "\"<<<RALPHEX:END>>> \"", "`end` has 3"),
     ("ralph-status", "\"---RALPH_STATUS---\"", "\"\"", "`open` has 3"),
     ("pilot", "'{\"v\":'", "''", "`bare` has 3"),
-    ("pilot", "\"NAVIGATOR_STATUS\", rules", "\"\", rules", "`heading` has 3"),
+    ("pilot", "heading = \"NAVIGATOR_STATUS\"", "heading = \"\"", "`heading` has 3"),
     ("pilot", "rules = \"=━\"", "rules = \"\"", "no line can be drawn"),
     ("pilot", "key = \"PHASE\"", "key = \"\"", "`key` has 3"),
     ("pilot", "key = \"EXIT_SIGNAL\"", "key = \"EXIT:\"", "colon"),

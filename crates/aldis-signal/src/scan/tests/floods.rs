@@ -29,7 +29,7 @@ fn colours_without_text_are_not_remembered_for_ever() {
     for _ in 0..256 {
         scanner.push(&colours, &mut |finding| out.push(finding));
     }
-    assert!(scanner.stripper.removals().held() <= 4 << 20);
+    assert!(scanner.stripper.offsets().held() <= 4 << 20);
     scanner.push(b"\nREADY_FOR_REVIEW: t-1\n", &mut |finding| out.push(finding));
     scanner.finish(&mut |finding| out.push(finding));
     assert_eq!(signals(&out).len(), 1);
@@ -47,7 +47,7 @@ fn an_end_in_an_old_form_is_heard_behind_any_number_of_others() {
     let block = format!("====\nNAVIGATOR_STATUS\n====\nPhase: {}\n====\n", "x".repeat(60_000));
     let mut scanner = Scanner::new(&rules, Origin::assistant());
     (0..500).for_each(|_| scanner.push(block.as_bytes(), &mut |_| {}));
-    assert!(scanner.engine.legacy_text <= 8 << 20);
+    assert!(scanner.engine.queue.legacy_text <= 8 << 20);
 }
 
 #[test]
@@ -60,14 +60,21 @@ fn near_misses_at_the_end_are_told_once() {
 }
 
 #[test]
-fn a_long_sentence_is_not_judged_for_each_of_its_words() {
-    let sentence = "ci fail0 ".repeat(440);
-    let text = format!("<chorus>COMPLETE</chorus>\n\n{sentence}\n\n").repeat(500);
+fn many_claims_stand_on_one_line() {
+    let text = "<chorus>COMPLETE</chorus> ".repeat(200);
+    let found = findings(&rules_for("chorus"), text.as_bytes(), 100);
+    assert_eq!(signals(&found).len(), 200, "{found:#?}");
+}
+
+#[test]
+fn words_behind_many_claims_are_read_once() {
+    let sentence = "wait for ci ".repeat(330);
+    let text = format!("<chorus>COMPLETE</chorus>\n\n{sentence}\n\n").repeat(200);
     let found = findings(&rules_for("chorus"), text.as_bytes(), usize::MAX);
-    assert_eq!(signals(&found).len(), 500);
-    let taken_back = text.replacen("ci fail0 \n", "ci fails.\n", 1);
+    assert_eq!(signals(&found).len(), 200);
+    let taken_back = text.replacen("wait for ci \n", "it runs. Wait, ci fails.\n", 1);
     let found = findings(&rules_for("chorus"), taken_back.as_bytes(), usize::MAX);
-    assert_eq!(signals(&found).len(), 499);
+    assert_eq!(signals(&found).len(), 199);
 }
 
 #[test]

@@ -9,10 +9,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::dialect::Standing;
 
 mod blocks;
 mod fences;
 mod lines;
+mod markdown;
 mod tags;
 mod trailers;
 
@@ -27,6 +29,7 @@ fn config() -> ProptestConfig {
 fn plain_rules(dialect: &str) -> Rules {
     let mut dialect = Dialect::clone(Dialect::builtin(dialect).unwrap());
     dialect.verdict_words = false;
+    dialect.standing = Standing::End;
     Rules::new([Arc::new(dialect)])
 }
 
@@ -66,6 +69,13 @@ fn fence_line(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3 && !(marker == '`' && info.contains('`'))).then_some((marker, length, info.trim()))
 }
 
+/// Returns whether a line starts a block, so that no quotation goes on in it.
+fn begins_block(line: &str) -> bool {
+    let drawn =
+        line.len() >= 3 && ["-", "=", "*"].iter().any(|mark| line.replace(mark, "").is_empty());
+    drawn || ["- ", "# ", "| "].iter().any(|mark| line.starts_with(mark))
+}
+
 /// Splits a message into lines and finds fences and comments. Comments open and close on lines of
 /// their own.
 fn lines(text: &str) -> Vec<Line<'_>> {
@@ -73,8 +83,10 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     let mut start = 0;
     let mut fence: Option<(char, usize, bool)> = None;
     let mut comment = false;
+    let mut lazy = false;
     for whole in text.split_inclusive('\n') {
         let line = whole.trim_end_matches(['\n', '\r', ' ', '\t']);
+        let in_comment = comment;
         let read = fence_line(line).filter(|_| !comment);
         let bare_fence = fence.is_some_and(|(_, _, bare)| bare);
         let mut quoted = comment || fence.is_some();
@@ -92,7 +104,10 @@ fn lines(text: &str) -> Vec<Line<'_>> {
             (None, None) if comment => comment = !line.contains("-->"),
             (None, None) => comment = line == "<!--",
         }
-        quoted |= comment;
+        let begins = line.is_empty() || read.is_some() || begins_block(line);
+        lazy = line.starts_with('>') && line.len() > 1 || lazy && !begins;
+        lazy &= !in_comment && !comment;
+        quoted |= comment || lazy || line.starts_with('>');
         out.push(Line { start, text: line, quoted, bare_fence });
         start += whole.len();
     }

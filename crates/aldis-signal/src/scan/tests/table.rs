@@ -17,12 +17,11 @@ use super::properties::naive_place;
 use super::*;
 
 mod bodies;
+mod claims;
 mod dialects;
-mod mentions;
 mod neighbours;
 mod origins;
 mod pilot;
-mod retractions;
 mod shared;
 mod users;
 
@@ -145,7 +144,7 @@ fn matches_one(found: &Finding, want: &str) -> bool {
 
 /// Returns every row of every table.
 fn all_rows() -> impl Iterator<Item = &'static Row<'static>> {
-    [shared::ROWS, dialects::ROWS, pilot::ROWS, mentions::ROWS, neighbours::ROWS, retractions::ROWS]
+    [shared::ROWS, dialects::ROWS, pilot::ROWS, neighbours::ROWS, claims::ROWS]
         .into_iter()
         .flatten()
         .copied()

@@ -14,9 +14,10 @@ pub(super) fn label(reason: Reason) -> &'static str {
         Reason::Decorated => "something stands in front of it",
         Reason::DuplicateField => "a key is given twice",
         Reason::Hidden => "shows a person something else than its bytes say",
+        Reason::InSentence => "part of a sentence",
+        Reason::Introduced => "announced, doubted or an example",
         Reason::Indented => "must start its line",
         Reason::InvalidJson => "not JSON that can be used",
-        Reason::Mentioned => "announced, not said",
         Reason::MissingField => "a required member is missing",
         Reason::MissingSeparator => "no colon after the name",
         Reason::MissingSubject => "does not say what it is about",
@@ -61,6 +62,9 @@ pub(super) fn warning_words(warning: &Warning) -> String {
         Warning::BadValue => "a field has a value that is not on its list".to_owned(),
         Warning::Clamped => "a number was out of range".to_owned(),
         Warning::Coerced => "a value had another type and was converted".to_owned(),
+        Warning::DuplicateField(field) => {
+            format!("the field `{field}` is given more than once; the first counts")
+        }
         Warning::IndicatorNotBool => "an indicator is not true or false and was dropped".to_owned(),
         Warning::LegacyInvalid(field) => format!("`{field}` of the old form could not be read"),
         Warning::MissingClosingDelimiter => "the closing line is missing".to_owned(),

@@ -14,7 +14,7 @@ async fn signals_are_found_and_explained() {
     let got = bench.post("/v1/scan", json!({ "text": text, "near_misses": true })).await.json();
     let findings = got["findings"].as_array().unwrap();
     assert_eq!(findings[0]["name"], "READY_FOR_REVIEW");
-    assert_eq!(findings[1]["reason"], "mentioned");
+    assert_eq!(findings[1]["reason"], "in_sentence");
     let got = bench.post("/v1/scan", json!({ "text": text, "dialects": ["chorus"] })).await.json();
     assert_eq!(got["findings"], json!([]));
     let got = bench.post("/v1/explain", json!({ "text": text })).await.json();

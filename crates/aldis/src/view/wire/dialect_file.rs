@@ -27,11 +27,25 @@ pub struct DialectFile {
     /// Instructions for agents.
     #[schemars(default)]
     pub prompt: String,
-    /// Whether claims are checked for being mentioned or taken back. Default: true.
+    /// Where on its line a signal stands. Default: by family.
+    pub standing: Option<Standing>,
+    /// Whether words before a claim can doubt it, and words after it take it back. Default: true.
     pub verdict_words: Option<bool>,
     /// Whole payloads that are documentation and not said in earnest.
     #[schemars(default)]
     pub placeholders: Vec<String>,
+}
+
+/// Where on its line a signal stands.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+pub enum Standing {
+    /// At the start of a line.
+    Column,
+    /// At the end of the message, with any words before it.
+    End,
+    /// On a line with nothing beside it that makes it part of a sentence.
+    Line,
 }
 
 /// The grammar: one of six families.
@@ -99,6 +113,9 @@ pub enum SyntaxForm {
         open: String,
         /// The line after.
         close: String,
+        /// Keys that take only listed values, in any case.
+        #[schemars(default)]
+        values: BTreeMap<String, Vec<String>>,
     },
     /// An opening and a closing tag around the words.
     Tag {
@@ -171,6 +188,8 @@ pub struct Signal {
     pub subject_from: Option<String>,
     /// What is said with it. Default: none.
     pub payload: Option<PayloadForm>,
+    /// A member that its words must have if they are a JSON object.
+    pub object_needs: Option<String>,
     /// Who may say it; empty for everyone.
     #[schemars(default)]
     pub roles: Vec<String>,

@@ -194,7 +194,7 @@ fn why_tells_the_rule_the_evidence_and_the_remedy() {
     let why = project.why();
     assert_eq!(
         (&why["rule"], &why["evidence"][0]["reason"]),
-        (&json!("phases/blocked"), &json!("mentioned"))
+        (&json!("phases/blocked"), &json!("not_whole_line"))
     );
     assert_eq!(why["evidence"][0]["line"], 3);
     let id = project.status()["run"].as_str().unwrap().to_owned();

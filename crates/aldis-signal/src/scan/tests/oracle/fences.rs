@@ -62,7 +62,7 @@ proptest! {
         let mut want = Vec::new();
         for (segment, name) in &segments {
             want.extend(name.map(|name| (name.to_owned(), text.len())));
-            let segment = format!("{segment}\n");
+            let segment = format!("{segment}\n\n");
             text += &if crlf { segment.replace('\n', "\r\n") } else { segment };
         }
         let got = taken(&plain_rules("pilot"), &text).into_iter();

@@ -61,10 +61,8 @@ fn read(line: &str) -> Option<(&str, Option<&str>)> {
     let subject = rest.trim_matches([' ', '\t']).trim_start_matches(['`', '"']);
     let subject = subject.trim_end_matches(['.', '!', '?', '`', '"']);
     let fits = match name {
-        "READY_FOR_REVIEW" | "REVIEW_PASSED" | "AUDIT_FAILED" | "CHECKPOINT" | "HEALTH_AUDIT" => {
-            is_id(subject)
-        }
-        "EXPERT_ADVICE" => !subject.is_empty(),
+        "READY_FOR_REVIEW" | "REVIEW_PASSED" | "AUDIT_FAILED" | "CHECKPOINT" => is_id(subject),
+        "EXPERT_ADVICE" | "HEALTH_AUDIT" => !subject.is_empty(),
         "FILE CONFLICT" => {
             !subject.is_empty() && !subject.starts_with('/') && !subject.starts_with("..")
         }

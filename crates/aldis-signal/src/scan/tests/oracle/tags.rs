@@ -95,7 +95,6 @@ fn segment() -> impl Strategy<Value = (String, bool)> {
         ("Well. ", ""),
         ("", " And on."),
         ("- ", ""),
-        ("    ", ""),
         ("", ""),
     ];
     (tag, 0..around.len()).prop_filter_map("one line", move |(tag, which)| {

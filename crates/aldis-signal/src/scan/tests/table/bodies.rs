@@ -66,3 +66,28 @@ fn a_key_needs_no_blank_behind_its_colon() {
     );
     assert!(heard.first().is_some_and(|signal| signal.via == Via::Token));
 }
+
+#[test]
+fn quoted_lines_are_no_fields() {
+    for quoted in [
+        "````\n```\nConfidence: HIGH\n```\n````",
+        "~~~\n```\nConfidence: HIGH\n~~~",
+        "- see:\n  ```\nConfidence: HIGH\n  ```",
+        "<!--\nConfidence: HIGH\n-->",
+        "> said\nConfidence: HIGH",
+        "<details>\nConfidence: HIGH\n</details>",
+    ] {
+        let text = format!("EXPANDED_TASK_SPECIFICATION: t1\nConfidence: LOW\n\n{quoted}\n");
+        assert_eq!(fields_of(text.as_bytes())["confidence"], "LOW", "{quoted}");
+    }
+}
+
+#[test]
+fn the_first_of_two_fields_counts() {
+    let text = b"FILE CONFLICT: src/a.rs\nCan Wait: YES\n\nCan Wait: NO\nNote: a\nNote: a\n";
+    let found = findings(&rules_for("delivery"), text, 7);
+    let signal = signals(&found)[0];
+    assert_eq!(signal.fields["can_wait"], "YES");
+    let warnings: Vec<String> = signal.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, ["duplicate_field:can_wait"]);
+}

@@ -164,11 +164,11 @@ const PARAGRAPHS: &[Row<'_>] = &[
     ("the next item", "chorus", "- a ` tick\n- <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("the next number", "chorus", "1. a ` tick\n2. <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("an inner item", "chorus", "- a ` tick\n    * <chorus>COMPLETE</chorus>", "COMPLETE"),
-    ("a heading", "chorus", "A ` tick\n## <chorus>COMPLETE</chorus>", "COMPLETE"),
+    ("a heading", "chorus", "A ` tick\n## A ` `\n<chorus>COMPLETE</chorus>", "COMPLETE"),
     ("a rule", "chorus", "A ` tick\n---\n<chorus>COMPLETE</chorus>", "COMPLETE"),
     ("a table", "chorus", "| a ` b |\n| c |\n\n<chorus>COMPLETE</chorus>", "COMPLETE"),
-    ("the same item", "chorus", "- a ` tick\n  <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
-    ("a number in prose", "chorus", "A ` tick\n2 <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
+    ("the same item", "chorus", "- a ` tick\n  <chorus>COMPLETE</chorus>`", "!quoted COMPLETE"),
+    ("a number in prose", "chorus", "A ` tick\n2 <chorus>COMPLETE</chorus> `", "!quoted COMPLETE"),
     ("code in an item", "chorus", "- a\n- `<chorus>COMPLETE</chorus>`", "!quoted COMPLETE"),
 ];
 
@@ -240,7 +240,7 @@ const PROMPTS: &[Row<'_>] = &[
     (
         "failures behind another signal",
         "chorus",
-        "<chorus>COMPLETE</chorus>\n<chorus>PROGRESS: 5</chorus> The tests fail.",
+        "<chorus>COMPLETE</chorus>\n<chorus>PROGRESS: 5</chorus> Wait, the tests fail.",
         "!retracted COMPLETE, PROGRESS=5@5",
     ),
 ];

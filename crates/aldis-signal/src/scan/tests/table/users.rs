@@ -101,3 +101,101 @@ fn inline_mentions_and_truncated_markers() {
         }
     }
 }
+
+#[test]
+fn defects_of_the_detection_review() {
+    check(DEFECTS);
+}
+
+/// Found by the detection review.
+const DEFECTS: &[Row<'_>] = &[
+    ("a bracket too few", "ralphex", "<<RALPHEX:ALL_TASKS_DONE>>", "!misspelled ALL_TASKS_DONE"),
+    ("other brackets", "chorus", "[chorus]COMPLETE[/chorus]", "!misspelled COMPLETE"),
+    ("words of a tag in prose", "promise", "I promise COMPLETE coverage", "-"),
+    (
+        "a task id to fill in",
+        "delivery",
+        "READY_FOR_REVIEW: TASK_ID",
+        "!placeholder READY_FOR_REVIEW",
+    ),
+    (
+        "a date to fill in",
+        "caw",
+        "---\nSIGNAL: QA_COMPLETE\nTIMESTAMP: YYYY-MM-DDTHH:MM:SSZ\n---",
+        "!placeholder QA_COMPLETE",
+    ),
+    (
+        "a verdict with a reason",
+        "delivery",
+        "HEALTH_AUDIT: UNHEALTHY - db down",
+        "HEALTH_AUDIT:UNHEALTHY - db down",
+    ),
+    ("a padded promise", "promise", "<promise>\nCOMPLETE\n</promise>", "PROMISE=COMPLETE"),
+    (
+        "axiom's other names",
+        "axiom",
+        "<axiom>AVA_COMPLETE</axiom>\n<axiom>CONFIG_WRITE</axiom>",
+        "AVA_COMPLETE, CONFIG_WRITE",
+    ),
+    (
+        "an element in a question",
+        "chorus",
+        "<chorus>NEEDS_HELP: <img src=x></chorus>",
+        "NEEDS_HELP=<img src=x>",
+    ),
+    (
+        "a question without one",
+        "ralphex",
+        "<<<RALPHEX:QUESTION>>>\n{\"options\": [1]}\n<<<RALPHEX:END>>>",
+        "!missing_field QUESTION",
+    ),
+    (
+        "a question that is no JSON",
+        "ralphex",
+        "<<<RALPHEX:QUESTION>>>\n{\"question\": }\n<<<RALPHEX:END>>>",
+        "!invalid_json QUESTION",
+    ),
+    (
+        "true and a full stop",
+        "ralph-status",
+        "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true.\n---END_RALPH_STATUS---",
+        "RALPH_STATUS~coerced",
+    ),
+    (
+        "bold, in a list",
+        "ralph-status",
+        "---RALPH_STATUS---\n- **STATUS:** COMPLETE\n- **EXIT_SIGNAL:** **true**\n---END_RALPH_STATUS---",
+        "RALPH_STATUS~coerced",
+    ),
+    (
+        "yes",
+        "ralph-status",
+        "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: yes\n---END_RALPH_STATUS---",
+        "!bad_value RALPH_STATUS",
+    ),
+    (
+        "blanks in the opening",
+        "ralph-status",
+        "--- RALPH_STATUS ---\nSTATUS: COMPLETE\n",
+        "!misspelled RALPH_STATUS",
+    ),
+    (
+        "a key instead of it",
+        "ralph-status",
+        "RALPH_STATUS:\n  STATUS: COMPLETE\n",
+        "!misspelled RALPH_STATUS",
+    ),
+    ("a no-break space behind", "pilot", "{\"v\":2,\"type\":\"status\"}\u{a0}", "!hidden STATUS"),
+    (
+        "rules on the line of the heading",
+        "pilot",
+        "=== NAVIGATOR_STATUS ===\nPhase: IMPL\n",
+        "!decorated STATUS",
+    ),
+    (
+        "a lone back-quote",
+        "delivery",
+        "use ` to quote\nREADY_FOR_REVIEW: task-1",
+        "READY_FOR_REVIEW:task-1",
+    ),
+];

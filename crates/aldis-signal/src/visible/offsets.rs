@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::escape::{sgr_conceals, sgr_reveals};
-use super::text::lossy;
+use super::sequence::{sgr_conceals, sgr_reveals};
+use crate::scan::text::lossy;
 use crate::signal::Span;
 
 /// A colour sequence longer than this is not one.
@@ -25,7 +25,7 @@ pub(crate) struct Stripper {
     partial: Vec<u8>,
     /// Bytes given to the scanner so far.
     passed: u64,
-    removals: Removals,
+    offsets: OffsetMap,
     started: bool,
     /// How many bytes may still be taken out before text comes.
     allowance: u64,
@@ -36,7 +36,7 @@ impl Default for Stripper {
         Self {
             partial: Vec::new(),
             passed: 0,
-            removals: Removals::default(),
+            offsets: OffsetMap::default(),
             started: false,
             allowance: COLOURS_MAX,
         }
@@ -45,7 +45,7 @@ impl Default for Stripper {
 
 /// Where bytes were taken out, in offsets of what is left.
 #[derive(Debug, Default)]
-pub(crate) struct Removals {
+pub(crate) struct OffsetMap {
     list: VecDeque<Removal>,
     /// Bytes taken out before the first of the list.
     forgotten: u64,
@@ -81,7 +81,7 @@ impl Stripper {
                 }
                 // They go on together with the text around them.
                 Sequence::Conceal => {
-                    self.removals.conceal(self.passed + at as u64);
+                    self.offsets.conceal(self.passed + at as u64);
                     from = at + 1;
                 }
                 Sequence::Other => from = at + 1,
@@ -102,8 +102,13 @@ impl Stripper {
     }
 
     /// Returns where bytes were taken out.
-    pub(crate) fn removals(&mut self) -> &mut Removals {
-        &mut self.removals
+    pub(crate) fn offsets(&self) -> &OffsetMap {
+        &self.offsets
+    }
+
+    /// Forgets what was taken out before `position`; it is not asked for again.
+    pub(crate) fn forget_before(&mut self, position: u64) {
+        self.offsets.forget_before(position);
     }
 
     /// Goes on with a sequence from the last chunk; returns the rest of this one.
@@ -125,7 +130,7 @@ impl Stripper {
                     self.remove(&partial, pass);
                 }
                 Sequence::Conceal => {
-                    self.removals.conceal(self.passed);
+                    self.offsets.conceal(self.passed);
                     let partial = std::mem::take(&mut self.partial);
                     self.pass(&partial, pass);
                 }
@@ -170,16 +175,16 @@ impl Stripper {
             return self.pass(bytes, pass);
         };
         self.allowance = left;
-        self.removals.add(self.passed, bytes);
+        self.offsets.add(self.passed, bytes);
         if let Some(parameters) = bytes.strip_prefix(b"\x1b[").and_then(|b| b.strip_suffix(b"m"))
             && sgr_reveals(parameters)
         {
-            self.removals.reveal(self.passed);
+            self.offsets.reveal(self.passed);
         }
     }
 }
 
-impl Removals {
+impl OffsetMap {
     fn add(&mut self, at: u64, bytes: &[u8]) {
         match self.list.back_mut() {
             Some(last) if last.at == at => last.bytes.extend_from_slice(bytes),
@@ -211,8 +216,7 @@ impl Removals {
         last.is_some_and(|(_, end)| position < *end)
     }
 
-    /// Forgets what was taken out before `position`; it is not asked for again.
-    pub(crate) fn forget_before(&mut self, position: u64) {
+    fn forget_before(&mut self, position: u64) {
         while self.concealed.front().is_some_and(|(_, end)| *end <= position) {
             self.concealed.pop_front();
         }

@@ -58,6 +58,11 @@ impl<'t> Sequence<'t> {
     }
 }
 
+/// Returns how many bytes of a text belong to the sequence that an escape before it begins.
+pub(super) fn sequence_length(text: &[u8]) -> usize {
+    Sequence::read(text).1
+}
+
 /// Returns whether a terminal showing these lines would hide some of them: NUL, a bare CR, a
 /// backspace, cursor movement, erasing, concealed text.
 pub(crate) fn hides_text(lines: &[u8]) -> bool {

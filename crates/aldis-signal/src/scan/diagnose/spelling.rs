@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use super::ansi::Removals;
-use super::engine::Engine;
-use super::rules::Rules;
-use super::text::{is_deceptive_text, trim_line_end};
-use super::window::Window;
 use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Presence, SignalDef, Syntax};
+use crate::scan::engine::Engine;
+use crate::scan::text::is_deceptive_text;
+use crate::scan::window::Window;
 use crate::signal::{Place, Reason, Span};
+use crate::visible::trim_line_end;
 
 /// How much of the end is looked at.
 pub(crate) const TAIL_MAX: u64 = 4 * 1024;
@@ -24,15 +23,11 @@ const NAME_MAX: usize = 64;
 const LINE_MAX: usize = 200;
 
 /// Reports lines of the tail that spell a name wrongly and were not reported otherwise.
-pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removals: &Removals) {
+pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
-    let dialects: Vec<usize> = possible(engine.rules, tail).collect();
-    if dialects.is_empty() {
-        return;
-    }
     // What is found here is reported, too.
-    let reported = std::mem::take(&mut engine.reported);
+    let reported = std::mem::take(&mut engine.report.spans);
     let mut at = 0;
     for line_end in memchr::memchr_iter(b'\n', tail).chain([tail.len()]) {
         let from = start + at as u64;
@@ -43,41 +38,23 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
             continue;
         }
         let end = from + shown.len() as u64;
-        let span = removals.span(from, end);
+        let span = window.offsets.span(from, end);
         let overlaps = |other: &Span| span.start < other.end && other.start < span.end;
         if !reported.iter().any(overlaps) {
-            look_at_line(engine, &dialects, window, removals, (from, shown));
+            look_at_line(engine, window, (from, shown));
         }
     }
 }
 
-/// Returns the dialects of which a name may be misspelled in a text: one look at all of it is cheaper
-/// than one at each of its lines.
-fn possible(rules: &Rules, text: &[u8]) -> impl Iterator<Item = usize> {
-    let is_possible = move |dialect: &Dialect| match &dialect.syntax {
-        Syntax::Tag(tag) => wrong_case(tag, text).is_some(),
-        Syntax::Block(_) | Syntax::Line(_) | Syntax::Trailer(_) => true,
-        Syntax::Fence(_) | Syntax::Status(_) => false,
-    };
-    let dialects = rules.dialects().iter().enumerate();
-    dialects.filter(move |(_, dialect)| is_possible(dialect)).map(|(index, _)| index)
-}
-
-fn look_at_line(
-    engine: &mut Engine<'_>,
-    dialects: &[usize],
-    window: &Window<'_>,
-    removals: &Removals,
-    (start, shown): (u64, &[u8]),
-) {
+fn look_at_line(engine: &mut Engine<'_>, window: &Window<'_>, (start, shown): (u64, &[u8])) {
     let rules = engine.rules;
     let Ok(text) = std::str::from_utf8(shown) else { return };
-    for &index in dialects {
-        let Some((name, reason)) = misspelled(&rules.dialects()[index], text) else { continue };
-        let raw = removals.restore(start, shown);
-        let span = removals.span(start, start + shown.len() as u64);
-        let column = span.start - removals.original_end(start) + 1;
-        let place = Place { span, line: engine.line_number(window, start), column };
+    for (index, dialect) in rules.dialects().iter().enumerate() {
+        let Some((name, reason)) = misspelled(dialect, text) else { continue };
+        let raw = window.offsets.restore(start, shown);
+        let span = window.offsets.span(start, start + shown.len() as u64);
+        let column = span.start - window.offsets.original_end(start) + 1;
+        let place = Place { span, line: engine.lines.number(window, start), column };
         return engine.miss(index, reason, name, None, place, raw);
     }
 }
@@ -117,10 +94,28 @@ fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
             let mut heads = [1, all].into_iter().map(|count| last_words(text, count));
             return heads.find_map(|head| named(dialect, head?, |_| true));
         }
-        Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
-        Syntax::Fence(_) | Syntax::Status(_) => return None,
+        Syntax::Tag(tag) => {
+            return wrong_case_tag(dialect, tag, text).or_else(|| broken_tag(dialect, tag, text));
+        }
+        Syntax::Status(status) => {
+            let name = dialect.signals.first()?.name.clone();
+            return is_dressed_up(text, &status.open).then_some((name, Reason::Misspelled));
+        }
+        Syntax::Fence(fence) => {
+            let status = &fence.legacy.as_ref()?.status;
+            let name = status.signal.as_str().into();
+            return is_dressed_up(text, &status.heading).then_some((name, Reason::Decorated));
+        }
     };
     named(dialect, head, |_| true)
+}
+
+/// Returns whether a line is the opening line of a block with other marks around its word.
+fn is_dressed_up(text: &str, opening: &str) -> bool {
+    let is_mark = |c: char| !c.is_alphanumeric() && c != '_';
+    text != opening
+        && text.len() > opening.trim_matches(is_mark).len()
+        && text.trim_matches(is_mark).eq_ignore_ascii_case(opening.trim_matches(is_mark))
 }
 
 /// Returns which of the wanted names a head was meant to be.
@@ -169,6 +164,24 @@ fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(A
     let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
     let name = known.map_or_else(|| word.into(), |def| def.name.clone());
     Some((name, Reason::WrongCase))
+}
+
+/// A line that holds the words of a tag and little else, with other marks around them.
+fn broken_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
+    let words = |text: &'_ str| -> Vec<String> {
+        let split = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        split.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let (line, opening) = (words(text), words(&tag.open));
+    let [first, name, rest @ ..] = line.as_slice() else { return None };
+    let is_tag =
+        |word: &String| opening.first().is_some_and(|open| open.eq_ignore_ascii_case(word));
+    if text.contains(tag.open.as_str()) || !is_tag(first) || !rest.iter().all(is_tag) {
+        return None;
+    }
+    let agreed = tag.text.as_deref() == Some(name);
+    let def = dialect.signals.iter().find(|def| *def.name == **name || agreed)?;
+    Some((def.name.clone(), Reason::Misspelled))
 }
 
 /// Finds an opening tag in another case.

@@ -1,0 +1,331 @@
+//! The words of spec 0, rule 8, and the questions that they answer about a sentence.
+//!
+//! They are one data file for ten languages. Which language a text is written in is not asked: a
+//! sentence is compared with all of them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+
+/// What a word tells about the sentence it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sample,
+    Unsampled,
+    Condition,
+    Negation,
+    Failure,
+    Future,
+    Affirm,
+    Order,
+    Points,
+    Over,
+    Opener,
+    Joins,
+}
+
+impl Kind {
+    const ALL: [(Self, &str); 12] = [
+        (Self::Sample, "sample"),
+        (Self::Unsampled, "unsampled"),
+        (Self::Condition, "condition"),
+        (Self::Negation, "negation"),
+        (Self::Failure, "failure"),
+        (Self::Future, "future"),
+        (Self::Affirm, "affirm"),
+        (Self::Order, "order"),
+        (Self::Points, "points"),
+        (Self::Over, "over"),
+        (Self::Opener, "opener"),
+        (Self::Joins, "joins"),
+    ];
+}
+
+/// The entries of a kind, of all languages.
+#[derive(Debug, Default)]
+struct Entries {
+    /// Single words, in order.
+    words: Vec<&'static str>,
+    /// Several words, by the first of them.
+    phrases: BTreeMap<&'static str, Vec<Vec<&'static str>>>,
+    /// Those that begin with a part of a word.
+    open: Vec<Vec<&'static str>>,
+    /// Those that match anywhere.
+    parts: Vec<&'static str>,
+}
+
+static FILE: &str = include_str!("words/words.txt");
+
+static ENTRIES: LazyLock<Vec<Entries>> = LazyLock::new(|| {
+    let mut all: Vec<Entries> = Kind::ALL.iter().map(|_| Entries::default()).collect();
+    for (kind, _, entries) in lines() {
+        let Some(index) = Kind::ALL.iter().position(|(_, name)| *name == kind) else { continue };
+        entries.for_each(|entry| all[index].add(entry));
+    }
+    all.iter_mut().for_each(|entries| entries.words.sort_unstable());
+    all
+});
+
+/// Returns kind, language and entries of each line of the file.
+fn lines() -> impl Iterator<Item = (&'static str, &'static str, impl Iterator<Item = &'static str>)>
+{
+    let shown = FILE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    shown.filter_map(|line| {
+        let (head, entries) = line.split_once(": ")?;
+        let (kind, language) = head.split_once(' ')?;
+        Some((kind, language, entries.split(", ")))
+    })
+}
+
+impl Entries {
+    fn add(&mut self, entry: &'static str) {
+        if entry.chars().any(lacks_blanks) {
+            self.parts.push(entry);
+        } else if entry.contains([' ', '*']) {
+            let words: Vec<&str> = entry.split(' ').collect();
+            match words[0].contains('*') {
+                true => self.open.push(words),
+                false => self.phrases.entry(words[0]).or_default().push(words),
+            }
+        } else {
+            self.words.push(entry);
+        }
+    }
+}
+
+impl Entries {
+    /// Returns the length of the longest phrase that words open with.
+    fn opens_phrase(&self, words: &[String]) -> Option<usize> {
+        let known = words.first().and_then(|first| self.phrases.get(first.as_str()));
+        let all = known.into_iter().flatten().chain(&self.open);
+        all.filter(|phrase| starts_with(words, phrase)).map(Vec::len).max()
+    }
+}
+
+/// Returns whether a character belongs to a script in which words are not set apart, or take endings
+/// that are not.
+fn lacks_blanks(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}')
+}
+
+/// A sentence, ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    text: String,
+    words: Vec<String>,
+}
+
+impl Sentence {
+    /// Reads a sentence. What stands in back-quotes is somebody else's.
+    pub(crate) fn new(text: &str) -> Self {
+        let text = without_code(text).to_lowercase().replace('’', "'");
+        let split = text.split(|c: char| !(c.is_alphanumeric() || "'-_".contains(c)));
+        let words =
+            split.map(|word| word.trim_matches(['\'', '-'])).filter(|word| !word.is_empty());
+        Self { words: words.map(str::to_owned).collect(), text }
+    }
+
+    /// Returns whether it holds a word of a kind.
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        let entries = &ENTRIES[kind as usize];
+        let is_word = |word: &String| entries.words.binary_search(&word.as_str()).is_ok();
+        self.words.iter().any(is_word)
+            || (0..self.words.len()).any(|at| entries.opens_phrase(&self.words[at..]).is_some())
+            || !self.text.is_ascii() && entries.parts.iter().any(|part| self.text.contains(part))
+    }
+
+    /// Returns whether it opens with a word of a kind.
+    pub(crate) fn opens_with(&self, kind: Kind) -> bool {
+        let entries = &ENTRIES[kind as usize];
+        let first = self.words.first().is_some_and(|word| entries.words.contains(&word.as_str()));
+        first
+            || entries.opens_phrase(&self.words).is_some()
+            || entries.parts.iter().any(|part| self.text.starts_with(part))
+    }
+
+    /// Returns whether a word of a kind is all there is.
+    pub(crate) fn is(&self, kind: Kind) -> bool {
+        let entries = &ENTRIES[kind as usize];
+        let shown = self.text.trim_matches(|c: char| !c.is_alphanumeric());
+        match self.words.as_slice() {
+            [word] if entries.words.binary_search(&word.as_str()).is_ok() => true,
+            words => {
+                entries.opens_phrase(words) == Some(words.len()) || entries.parts.contains(&shown)
+            }
+        }
+    }
+
+    /// Returns whether it shows a form: words that do are taken out by the phrases that excuse them.
+    pub(crate) fn shows_sample(&self) -> bool {
+        if !self.has(Kind::Sample) {
+            return false;
+        }
+        let excuses = &ENTRIES[Kind::Unsampled as usize];
+        let mut words = Vec::new();
+        let mut at = 0;
+        while let Some(word) = self.words.get(at) {
+            match excuses.opens_phrase(&self.words[at..]) {
+                Some(length) => at += length,
+                None => {
+                    words.push(word.clone());
+                    at += 1;
+                }
+            }
+        }
+        let text = if words.len() < self.words.len() { words.join(" ") } else { self.text.clone() };
+        Self { text, words }.has(Kind::Sample)
+    }
+
+    /// Returns whether there is no word in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+}
+
+fn starts_with(words: &[String], phrase: &[&str]) -> bool {
+    words.len() >= phrase.len() && words.iter().zip(phrase).all(|(word, entry)| fits(word, entry))
+}
+
+fn fits(word: &str, entry: &str) -> bool {
+    match (entry.strip_prefix('*'), entry.strip_suffix('*')) {
+        (Some(end), _) => word.len() > end.len() && word.ends_with(end),
+        (None, Some(start)) => word.starts_with(start),
+        (None, None) => word == entry,
+    }
+}
+
+/// Finds the openers, in any case.
+static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let entries = &ENTRIES[Kind::Opener as usize];
+    let phrases = entries.phrases.values().flatten().map(|phrase| phrase.join(" "));
+    let words = entries.words.iter().chain(&entries.parts).map(|word| (*word).to_owned());
+    // Only the case of ASCII letters is folded by the search.
+    let cased =
+        words.chain(phrases).flat_map(|word| [capitalised(&word), word.to_uppercase(), word]);
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
+    builder.kind(Some(AhoCorasickKind::DFA));
+    builder.build(cased).ok()
+});
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// No opener is longer.
+pub(crate) const OPENER_MAX: u64 = 64;
+
+/// Returns where the first word stands that may open a retraction: punctuation or the end of a line
+/// follows it.
+pub(crate) fn find_opener(text: &[u8]) -> Option<usize> {
+    let openers = OPENERS.as_ref()?;
+    let mut from = 0;
+    loop {
+        let found = openers.find(Input::new(text).range(from..))?;
+        let inside = found.start() > 0 && text[found.start() - 1].is_ascii_alphanumeric();
+        if !inside && ends_opener(&text[found.end()..]) {
+            return Some(found.start());
+        }
+        from = found.start() + 1;
+    }
+}
+
+/// Returns whether a sentence opens with a retraction.
+pub(crate) fn opens_retraction(sentence: &str) -> bool {
+    find_opener(sentence.as_bytes()) == Some(0)
+}
+
+/// Returns whether punctuation or the end of a line follows. A hyphen only joins words: `Wait-free`.
+fn ends_opener(rest: &[u8]) -> bool {
+    const PUNCTUATION: &str = ",.:;!?…、。，：；！？—–\r\n";
+    let near = rest.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let spaced = near.trim_start_matches(['*', '_', ' ', '\t']);
+    let blank = near.starts_with([' ', '\t']);
+    let dash = spaced.strip_prefix('-').is_some_and(|rest| blank || rest.starts_with('-'));
+    rest.is_empty() || spaced.is_empty() || dash || spaced.starts_with(|c| PUNCTUATION.contains(c))
+}
+
+/// Removes what stands between pairs of back-quotes.
+fn without_code(text: &str) -> String {
+    let mut parts = text.split('`').collect::<Vec<_>>();
+    // Without its partner the last one quotes nothing.
+    let rest = if parts.len() % 2 == 0 { parts.pop() } else { None };
+    let mut shown: Vec<&str> = parts.into_iter().step_by(2).collect();
+    shown.extend(rest);
+    shown.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_file_is_in_order() {
+        let languages = ["en", "de", "fr", "es", "pt", "it", "ja", "zh", "ko", "ru"];
+        let mut seen = BTreeSet::new();
+        for (kind, language, entries) in lines() {
+            let entries: Vec<&str> = entries.collect();
+            assert!(Kind::ALL.iter().any(|(_, name)| *name == kind), "{kind}");
+            assert!(languages.contains(&language), "{language}");
+            assert!(seen.insert((kind, language)), "{kind} {language} is given twice");
+            assert!(entries.len() <= 20, "{kind} {language} has {} entries", entries.len());
+            for entry in entries {
+                assert_eq!(entry, entry.trim().to_lowercase(), "{kind} {language}");
+                let long = !entry.chars().any(lacks_blanks) || entry.chars().count() >= 2;
+                assert!(long, "{kind} {language}: {entry} is too short");
+            }
+        }
+        for (_, kind) in Kind::ALL {
+            let all = languages.iter().filter(|language| seen.contains(&(kind, **language)));
+            assert!(kind == "unsampled" || all.count() == languages.len(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn words_match_whole() {
+        for (text, kind, want) in [
+            ("It does not work", Kind::Negation, true),
+            ("It doesn’t work", Kind::Negation, true),
+            ("A knotty note", Kind::Negation, false),
+            ("He’ll say it", Kind::Future, true),
+            ("Only after that", Kind::Condition, true),
+            ("After that only", Kind::Condition, false),
+            ("まだ失敗しています", Kind::Failure, true),
+            ("See `if` there", Kind::Condition, false),
+            ("A lone ` and if", Kind::Condition, true),
+        ] {
+            assert_eq!(Sentence::new(text).has(kind), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sample_word_can_be_excused() {
+        for (text, want) in [
+            ("Example:", true),
+            ("In the expected format:", false),
+            ("The format, in the format, is", true),
+            ("Done", false),
+        ] {
+            assert_eq!(Sentence::new(text).shows_sample(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn openers_are_followed_by_punctuation() {
+        for (text, want) in [
+            ("Wait, no", true),
+            ("Wait", true),
+            ("Wait - no", true),
+            ("Wait-free queues", false),
+            ("Wait for it", false),
+            ("訂正：テスト", true),
+            ("On second thought, no", true),
+        ] {
+            assert_eq!(opens_retraction(text), want, "{text}");
+        }
+    }
+}
