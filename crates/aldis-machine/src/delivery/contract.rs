@@ -23,7 +23,7 @@ impl Machine for State {
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let fatal =
             |problem: &PlanProblem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
-        if let Some(problem) = start.plan.check().iter().find_map(fatal) {
+        if let Some(problem) = start.plan.check(&[]).iter().find_map(fatal) {
             return Err(StartError::new(problem));
         }
         start.config.check().map_err(|error| StartError::new(error.to_string()))?;

@@ -7,7 +7,7 @@ mod forms;
 
 use std::fmt::Write as _;
 
-use self::forms::FormContext;
+use self::forms::{FormContext, duty};
 use super::ledger::{FindingStatus, Ledger, ReviewFinding};
 use super::reply::AgentReply;
 use super::run::Work;
@@ -30,8 +30,7 @@ pub(super) const NO_SIGNAL: &str = "Your last reply held no valid signal";
 pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
     let task = state.at(no);
     let mut text = format!("## You are the {} of task {}\n\n", task.role.label(), task.spec.id);
-    text.push_str(duty(task.role));
-    text.push_str("\n\n");
+    let _ = writeln!(text, "{}\n", duty(task.role));
     specification(&mut text, task);
     match task.role {
         Role::Developer => {
@@ -105,49 +104,6 @@ pub(super) fn planner(state: &State, agent: u64) -> String {
     }
     text.push('\n');
     how_to_report(text, state, agent)
-}
-
-fn duty(role: Role) -> &'static str {
-    match role {
-        Role::BusinessAnalyst => {
-            "Turn the task below into one that can be built and checked: say exactly what is \
-             wanted, and give acceptance criteria that can each be checked. Say how confident you \
-             are. Change no files."
-        }
-        Role::Developer => {
-            "Do the task below, including tests, and nothing else. Check your own work before you \
-             hand it over."
-        }
-        Role::Critic => {
-            "Review the quality of the work: correctness, clarity, error handling, tests. Look at \
-             what changed since the last review, and at the findings below. The auditor checks the \
-             acceptance criteria, you do not. Refuse the work only for what is worth another \
-             round. Do not raise a settled finding again without new evidence. Change no files."
-        }
-        Role::Auditor => {
-            "Check whether each acceptance criterion below is met, by running what proves it. \
-             Check nothing else: style and taste were settled in the review. If failures that are \
-             older than this task prevent the audit, report that it is blocked. Change no files."
-        }
-        Role::Remediation => {
-            "The infrastructure that every task needs is broken. Repair it, verify that it works, \
-             and change nothing else. No new work starts before you are done."
-        }
-        Role::HealthAuditor => {
-            "The infrastructure that every task needs is reported as repaired. Run the checks in \
-             every environment and report what you saw. Repair nothing yourself."
-        }
-        Role::Expert => {
-            "Another agent asks for your advice. Answer it clearly, for this case. If you have no \
-             answer after three different approaches, report that. Do not guess, do not ask a \
-             human, and change no files."
-        }
-        Role::Planner => {
-            "Look at the plan before the work begins. Where agents will need knowledge that they \
-             do not have, write a file for an expert who has it, and report each expert. If no \
-             expert is needed, report none."
-        }
-    }
 }
 
 fn specification(text: &mut String, task: &Task) {
@@ -288,10 +244,7 @@ fn how_to_report(mut text: String, state: &State, agent: u64) -> String {
 /// What the forms of an agent are filled in with.
 fn context<'s>(state: &'s State, agent: u64, token: Option<&'s str>) -> Option<FormContext<'s>> {
     let live = state.run.agents.get(&agent)?;
-    let task = match &live.work {
-        Work::Task { task } => Some(state.at(*task)),
-        Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
-    };
+    let task = live.work.task().map(|no| state.at(no));
     let id = match &live.work {
         Work::Task { task } => Some(&*state.at(*task).spec.id),
         Work::Request { request } => Some(&**request),

@@ -7,41 +7,30 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::signal::Role;
 use super::task::PromptNote;
+use crate::rules::codes;
 use crate::run::Usage;
 use crate::stagnation::Monitor;
 use aldis_signal::time::Timestamp;
 
-/// How a delivery ended. The names are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Every task is complete.
-    Complete,
-    /// Some tasks were given up, and nothing else can be done.
-    Failed,
-    /// A human decided not to repair the infrastructure.
-    Halted,
-    /// No tokens or no money are left.
-    OverBudget,
-    /// No time is left.
-    TimedOut,
-    /// A human ended it.
-    Aborted,
+codes! {
+    /// How a delivery ended. The names are stable.
+    pub enum Ending {
+        /// Every task is complete.
+        Complete = "complete",
+        /// Some tasks were given up, and nothing else can be done.
+        Failed = "failed",
+        /// A human decided not to repair the infrastructure.
+        Halted = "halted",
+        /// No tokens or no money are left.
+        OverBudget = "over_budget",
+        /// No time is left.
+        TimedOut = "timed_out",
+        /// A human ended it.
+        Aborted = "aborted",
+    }
 }
 
 impl Ending {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Halted => "halted",
-            Self::OverBudget => "over_budget",
-            Self::TimedOut => "timed_out",
-            Self::Aborted => "aborted",
-        }
-    }
-
     /// Returns whether a delivery that ended so can be continued. Where tasks or the repair were given
     /// up, a human has decided against that.
     pub fn can_be_continued(self) -> bool {
@@ -82,6 +71,16 @@ pub enum Work {
     },
     /// The plan.
     Plan,
+}
+
+impl Work {
+    /// Returns the task, if it is one.
+    pub fn task(&self) -> Option<usize> {
+        match self {
+            Self::Task { task } => Some(*task),
+            Self::Infrastructure | Self::Request { .. } | Self::Plan => None,
+        }
+    }
 }
 
 /// An agent at work.
@@ -164,6 +163,16 @@ pub enum QuestionSubject {
     /// Whether to continue although the attempts to repair the infrastructure are used up.
     #[serde(alias = "exhausted")]
     RemediationExhausted,
+}
+
+impl QuestionSubject {
+    /// Returns the place of the task that it is about, if it is about one.
+    pub fn task(self) -> Option<usize> {
+        match self {
+            Self::Task { task } | Self::Expansion { task } => Some(task),
+            Self::Infrastructure { .. } | Self::RemediationExhausted => None,
+        }
+    }
 }
 
 /// A question to an expert.

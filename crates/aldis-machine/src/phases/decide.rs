@@ -7,7 +7,8 @@ use super::prompts::{self, Feedback};
 use super::rule::Rule;
 use super::state::{Effect, Outcome, State, digest};
 use super::stop::complete_phases;
-use super::tally::{CompletedPhase, RefusedSignal, StopTally, listed};
+use super::tally::{CompletedPhase, RefusedSignal, StopTally};
+use crate::words::listed;
 use crate::{Decision, Evidence, Miss, Refusal};
 use aldis_signal::time::Timestamp;
 
@@ -22,7 +23,7 @@ pub(super) fn decide(
 ) -> Outcome {
     if tally.evidence.is_empty() && !stop.closing_text.is_empty() {
         let quote = stop.closing_text.clone();
-        tally.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
+        tally.evidence.push(Evidence::new("said", quote));
     }
     if !tally.completed.is_empty() {
         state.block_limit.advanced(stop.cap);
@@ -54,16 +55,15 @@ pub(super) fn decide(
 fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
     let (rule, summary, because, next) = match reason {
         ExitReason::AutoCompleteSignal => {
-            let left_out: Vec<&str> = state.left_out.iter().map(String::as_str).collect();
             let finish = state.pipeline.finish.as_deref().unwrap_or_default();
-            let because = match &left_out[..] {
+            let because = match &state.left_out[..] {
                 [] => format!("the agent reported {finish}"),
                 [phase] => {
                     format!("the agent reported {finish}, and not that phase {phase} is complete")
                 }
                 phases => format!(
                     "the agent reported {finish}, and not that phases {} are complete",
-                    listed(phases)
+                    listed(phases, phases.len())
                 ),
             };
             let summary = "Let the agent stop: the run is complete".to_owned();

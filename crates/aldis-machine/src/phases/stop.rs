@@ -9,7 +9,8 @@ use super::eligibility;
 use super::event::{PhaseFinding, Stop};
 use super::rule::Rule;
 use super::state::{Effect, Outcome, State};
-use super::tally::{StopTally, listed, of_miss};
+use super::tally::{StopTally, of_miss};
+use crate::words::{duration, listed};
 use crate::{Evidence, Refusal};
 use aldis_signal::time::Timestamp;
 
@@ -86,8 +87,7 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
     if stop.read_cursor.is_none() {
         hold(state, stop.findings.iter().filter(|it| it.signal().is_some()).cloned().collect());
     }
-    let closing =
-        Evidence { what: "said".to_owned(), quote: stop.closing_text, ..Evidence::default() };
+    let closing = Evidence::new("said", stop.closing_text);
     let summary = "Let the agent stop: the run is paused";
     let decision = decision(state, Rule::AllowedWhilePaused, summary, vec![closing])
         .because(
@@ -196,15 +196,14 @@ fn paused_subagent(state: &mut State, stopped: &Subagent<'_>) -> Outcome {
 fn ignored(tally: &StopTally) -> Option<String> {
     let refused = tally.refused.iter().filter(|it| it.refusal == Refusal::RoleNotAllowed);
     let names: Vec<String> = refused.map(|refused| refused.named()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    (!names.is_empty()).then(|| listed(&names))
+    (!names.is_empty()).then(|| listed(&names, names.len()))
 }
 
 /// Returns `Phase qa is complete`, or the same of several.
 pub(super) fn complete_phases(phases: &[&str]) -> String {
     match phases {
         [phase] => format!("Phase {phase} is complete"),
-        phases => format!("Phases {} are complete", listed(phases)),
+        phases => format!("Phases {} are complete", listed(phases, phases.len())),
     }
 }
 
@@ -257,7 +256,7 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
     let idle = match state.last_activity.filter(|_| state.started_at.is_some()) {
         Some(active) => {
-            let limit = span(state.config.stale_after);
+            let limit = duration(state.config.stale_after);
             format!("no activity for more than {limit} before this turn (last: {active})")
         }
         None => "the run's times are not readable".to_owned(),
@@ -269,13 +268,4 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
         .because(format!("{idle}; {because}"))
         .next(format!("`aldis auto resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-/// Returns a number of seconds as people write it.
-fn span(seconds: u64) -> String {
-    match seconds {
-        hours if hours >= 3_600 && hours % 3_600 == 0 => format!("{} h", hours / 3_600),
-        minutes if minutes >= 60 && minutes % 60 == 0 => format!("{} min", minutes / 60),
-        seconds => format!("{seconds} s"),
-    }
 }

@@ -4,7 +4,7 @@ use super::event::{Effect, Notice};
 use super::rule::Rule;
 use super::signal::RunSignal;
 use super::state::{Ending, Outcome, State, Status};
-use crate::words::{counted, duration, inline};
+use crate::words::{counted, dollars, duration, inline};
 use crate::{Decision, Evidence};
 
 /// How many signals a decision quotes.
@@ -58,7 +58,7 @@ pub(super) fn ended(state: &State, ending: Ending) -> Decision {
             let most = config.max_iterations;
             (
                 Rule::IterationsUsedUp,
-                format!("Stopped: {most} of {} used", counted(most.into(), "iteration")),
+                format!("Stopped: {most} of {} used", counted(most, "iteration")),
                 missing,
                 format!("raise the limit: {CONTINUE} with --max-iterations N"),
             )
@@ -156,11 +156,6 @@ pub(super) fn budget(state: &State) -> String {
         .max_micro_dollars
         .map(|most| format!("{} of {}", dollars(cost.micro_dollars), dollars(most)));
     tokens.into_iter().chain(money).collect::<Vec<_>>().join(", ")
-}
-
-fn dollars(micro: u64) -> String {
-    let cents = micro.saturating_add(5_000) / 10_000;
-    format!("${}.{:02}", cents / 100, cents % 100)
 }
 
 /// A clause as a sentence of its own.

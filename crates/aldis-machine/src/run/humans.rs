@@ -10,6 +10,7 @@ use super::verdict::start;
 use crate::Evidence;
 use crate::evidence::beginning;
 use crate::stagnation::Observation;
+use crate::words::cause;
 use aldis_signal::scan::Token;
 use aldis_signal::time::Timestamp;
 
@@ -65,21 +66,17 @@ pub(super) fn on_message(state: &mut State, now: Timestamp, text: &str, by: &str
     state.monitor.observe(now, &Observation::Human);
     add_feedback(state, format!("A message from the human you work for:\n\n{}", block(text)));
     let quote = beginning(text, QUOTE_MAX, &Token::Off);
-    let message = Evidence { what: "message".to_owned(), quote, ..Evidence::default() };
+    let message = Evidence::new("message", quote);
     let decision = state
         .decision(Rule::MessageReceived, "Kept a message for the agent")
-        .because(format!("sent by {}", name(by)))
+        .because(format!("sent by {}", cause(by)))
         .seen([message])
         .next("the next prompt holds it");
     Outcome::decided([], decision)
 }
 
 fn requested(by: &str) -> String {
-    format!("requested by {}", name(by))
-}
-
-fn name(by: &str) -> &str {
-    if by.is_empty() { "a human" } else { by }
+    format!("requested by {}", cause(by))
 }
 
 pub(super) fn on_answer(
@@ -104,7 +101,7 @@ pub(super) fn on_answer(
             Rule::Answered,
             format!("Repeating iteration {iteration} with the answer to {id}"),
         )
-        .because(format!("answered by {}", name(by)))
+        .because(format!("answered by {}", cause(by)))
         .next("nothing to do; `aldis abort` ends the run");
     Outcome::decided(effects, decision)
 }

@@ -10,6 +10,7 @@ use super::event::{AgentExit, Effect, Event, Usage, WorkTree};
 use super::rule::Rule;
 use super::signal::RunSignal;
 use super::{events, humans, lifecycle, verdict};
+use crate::rules::codes;
 use crate::stagnation::{Monitor, Observation};
 use crate::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
@@ -89,52 +90,35 @@ impl Status {
     }
 }
 
-/// How a run ended. The names are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// The work is done, and verified where a check is configured.
-    Done,
-    /// Something outside is missing.
-    Blocked,
-    /// A human must answer first.
-    NeedsHuman,
-    /// The host denied the same permission twice.
-    PermissionDenied,
-    /// The agent crashed, or could not be started.
-    Crashed,
-    /// The agent gave up.
-    Failed,
-    /// Every iteration is used up.
-    IterationsUsedUp,
-    /// The time is used up.
-    TimedOut,
-    /// The work made no progress.
-    Stagnated,
-    /// The tokens or the money are used up.
-    OverBudget,
-    /// A human ended it.
-    Aborted,
+codes! {
+    /// How a run ended. The names are stable.
+    pub enum Ending {
+        /// The work is done, and verified where a check is configured.
+        Done = "done",
+        /// Something outside is missing.
+        Blocked = "blocked",
+        /// A human must answer first.
+        NeedsHuman = "needs_human",
+        /// The host denied the same permission twice.
+        PermissionDenied = "permission_denied",
+        /// The agent crashed, or could not be started.
+        Crashed = "crashed",
+        /// The agent gave up.
+        Failed = "failed",
+        /// Every iteration is used up.
+        IterationsUsedUp = "iterations_used_up",
+        /// The time is used up.
+        TimedOut = "timed_out",
+        /// The work made no progress.
+        Stagnated = "stagnated",
+        /// The tokens or the money are used up.
+        OverBudget = "over_budget",
+        /// A human ended it.
+        Aborted = "aborted",
+    }
 }
 
 impl Ending {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Blocked => "blocked",
-            Self::NeedsHuman => "needs_human",
-            Self::PermissionDenied => "permission_denied",
-            Self::Crashed => "crashed",
-            Self::Failed => "failed",
-            Self::IterationsUsedUp => "iterations_used_up",
-            Self::TimedOut => "timed_out",
-            Self::Stagnated => "stagnated",
-            Self::OverBudget => "over_budget",
-            Self::Aborted => "aborted",
-        }
-    }
-
     /// Returns the exit code of the command.
     pub fn exit_code(self) -> u8 {
         match self {

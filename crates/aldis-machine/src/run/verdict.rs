@@ -290,7 +290,7 @@ pub(super) fn on_check(state: &mut State, now: Timestamp, passed: bool, output: 
         }
     };
     let mut seen = evidence(&state.signals);
-    seen.push(Evidence { what: "output".to_owned(), quote: output, ..Evidence::default() });
+    seen.push(Evidence::new("output", output));
     refuse(state, now, (Rule::CheckFailed, "the check failed"), feedback, seen)
 }
 
@@ -314,7 +314,7 @@ fn refuse(
         state.refused_resolutions += 1;
         if state.refused_resolutions >= state.config.max_attempts {
             let attempts = std::mem::take(&mut state.refused_resolutions);
-            let attempts = counted(attempts.into(), "attempt");
+            let attempts = counted(attempts, "attempt");
             let text = format!("The merge is not resolved after {attempts}: {because}.");
             next = Some(ask(state, now, Rule::AttemptsUsedUp, text, seen.clone()));
         }
@@ -340,10 +340,7 @@ fn done(state: &mut State, how: &str, checked: &str) -> Outcome {
         _ => "done".to_owned(),
     };
     let decision = state
-        .decision(
-            Rule::Done,
-            format!("{how} after {}", counted(state.iteration.into(), "iteration")),
-        )
+        .decision(Rule::Done, format!("{how} after {}", counted(state.iteration, "iteration")))
         .because(format!("the agent reported {name}, and {checked}"))
         .seen(evidence(&state.signals))
         .next("nothing to do");

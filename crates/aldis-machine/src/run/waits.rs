@@ -22,7 +22,7 @@ pub(super) fn limited(state: &mut State, now: Timestamp, limit: &ServiceLimit) -
     state.limit_waits += 1;
     let most = state.config.max_limit_waits;
     if state.limit_waits > most {
-        let waits = counted(most.into(), "wait");
+        let waits = counted(most, "wait");
         let decision = state
             .decision(
                 Rule::LimitWaitsUsedUp,
@@ -100,7 +100,7 @@ pub(super) fn crashed(state: &mut State, now: Timestamp, exit: AgentExit) -> Out
     state.status = Status::Backoff { until };
     state.pause_clocks(now);
     let left = state.config.max_crashes - crashes + 1;
-    let left = counted(left.into(), "more attempt");
+    let left = counted(left, "more attempt");
     let decision = state
         .decision(Rule::CrashWait, format!("The agent crashed: restarting in {}", duration(wait)))
         .because(because)

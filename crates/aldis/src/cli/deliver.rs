@@ -11,8 +11,7 @@ use std::time::Duration;
 use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::Machine as _;
 use aldis_machine::delivery::{
-    BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, PlanFormat as Format,
-    Role, Start, State,
+    BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, Role, Start, State,
 };
 use aldis_signal::{Dialect, Rules};
 use aldis_store::Driver;
@@ -24,6 +23,7 @@ use serde_json::Value;
 
 use super::{Outcome, tasks, why};
 use crate::agents::command::{AgentCommand, SESSION};
+use crate::app::formats::plan::{PlanFormat as Format, read_plan};
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
 use crate::coordinate::repository::check_worktrees;
 use crate::error::CommandError;
@@ -283,7 +283,7 @@ fn read(io: &mut Io, path: &Path) -> Result<Tasks, CommandError> {
             .with_help("plans end in .toml, .yaml, .json or .md")
     })?;
     let text = fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?;
-    let read = Tasks::read(format, &text);
+    let read = read_plan(format, &text);
     for problem in read.problems.iter().filter(|problem| !problem.fatal) {
         writeln!(io.stderr, "{}", display::lines(&format!("warning: `{name}` {problem}")))?;
     }

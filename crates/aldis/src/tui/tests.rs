@@ -21,6 +21,7 @@ use super::draw::draw;
 use super::model::{Input, Model, Order};
 use super::palette::Palette;
 use super::scene::Reader;
+use crate::app::formats::plan::{PlanFormat, read_plan};
 
 /// When tests happen.
 fn at(seconds: i64) -> Timestamp {
@@ -90,8 +91,7 @@ fn asking(question: &str) -> Vec<Value> {
 
 /// A delivery whose first task is being reviewed. Returns its name.
 fn delivery(store: &Arc<dyn Store>, plan: &str) -> RunId {
-    let format = delivery::PlanFormat::of_name("plan.md").unwrap();
-    let read = delivery::Plan::read(format, plan);
+    let read = read_plan(PlanFormat::Markdown, plan);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.problems));
     let start = delivery::Start { plan, config: delivery::Config::default(), token: None };
     let engine = engine(store);

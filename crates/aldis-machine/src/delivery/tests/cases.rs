@@ -14,7 +14,7 @@ fn cases() -> Vec<Value> {
 fn given(case: &Value) -> Scene {
     let given = &case["given"];
     let role = given["role"].as_str().unwrap();
-    let role = Role::ALL.into_iter().find(|known| known.as_str() == role).unwrap_or(Role::Planner);
+    let role = Role::ALL.iter().copied().find(|known| known.as_str() == role).unwrap_or(Role::Planner);
     let mut scene = match role {
         Role::Planner => Scene::one(|config| config.planner = true),
         role => Scene::with(role, |_| {}),
