@@ -88,7 +88,7 @@ pub use plan::{Plan, PlanProblem, Priority, TaskSpec};
 pub use reply::{AgentReply, ReportedSignal};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use run::{
-    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Question,
+    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Experts, Question,
     QuestionSubject, Remediation, Stage, Work, WorkingAgent,
 };
 pub use signal::{DIALECT, Role, SignalKind};

@@ -46,6 +46,7 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
 pub(crate) fn duration(seconds: u64) -> String {
     const HOUR: u64 = 60 * 60;
     const DAY: u64 = 24 * HOUR;
+    let seconds = if seconds < 120 { seconds } else { (seconds + 30) / 60 * 60 };
     match seconds {
         0..60 | 61..120 => format!("{seconds} s"),
         60 | 120..HOUR => format!("{} min", seconds / 60),
@@ -100,11 +101,12 @@ mod tests {
             (61, "61 s"),
             (119, "119 s"),
             (120, "2 min"),
-            (3_599, "59 min"),
+            (899, "15 min"),
+            (3_599, "1 h"),
             (3_600, "1 h"),
             (5_400, "1 h 30 min"),
             (86_400, "24 h"),
-            (172_799, "47 h 59 min"),
+            (172_799, "2 days"),
             (172_800, "2 days"),
         ] {
             assert_eq!(duration(seconds), shown, "{seconds}");

@@ -242,7 +242,7 @@ fn notes_are_kept_and_forgotten() {
             assert_eq!(handle.note::<u32>("agent/2").unwrap(), None);
             assert!(handle.note::<Vec<u32>>("beside").is_err());
         }
-        assert_eq!(again.state().spent_now.tokens, 5, "events are written along");
+        assert_eq!(again.state().cost().tokens, 5, "events are written along");
         world.assert_replays(handle.id());
         // A failing store keeps what it had; whoever tries again gets it in.
         world.store.plan(Fate::FailsAfter);

@@ -22,9 +22,10 @@ impl State {
     pub(super) fn consult(&mut self, (task, role): (Option<usize>, Role), accepted: Accepted<'_>) {
         let signal = accepted.signal;
         let wanted = signal.field("target_agent");
-        let known = self.run.experts.keys().find(|name| name.eq_ignore_ascii_case(wanted.trim()));
+        let known =
+            self.run.experts.known.keys().find(|name| name.eq_ignore_ascii_case(wanted.trim()));
         let Some(expert) = known.cloned() else {
-            let names: Vec<&str> = self.run.experts.keys().map(String::as_str).collect();
+            let names: Vec<&str> = self.run.experts.known.keys().map(String::as_str).collect();
             let why = match &*names {
                 [] => "there are no experts".to_owned(),
                 names => format!("there is no such expert; ask one of: {}", names.join(", ")),
@@ -39,8 +40,8 @@ impl State {
                 }
             };
         };
-        self.run.consultations_started += 1;
-        let id = format!("req-{}", self.run.consultations_started);
+        self.run.experts.consultations_started += 1;
+        let id = format!("req-{}", self.run.experts.consultations_started);
         let consultation = Consultation {
             expert: expert.clone(),
             task,
@@ -51,7 +52,7 @@ impl State {
             tries: 0,
             notes: Vec::new(),
         };
-        self.run.consultations.insert(id.clone(), consultation);
+        self.run.experts.consultations.insert(id.clone(), consultation);
         if let Some(no) = task {
             self.at_mut(no).resume = Some(accepted.agent);
             self.set_wait(no, Wait::Expert { request: id.clone() });
@@ -82,7 +83,7 @@ impl State {
     }
 
     fn pass_advice_on(&mut self, id: &str, accepted: Accepted<'_>) {
-        let Some(asked) = self.run.consultations.remove(id) else { return };
+        let Some(asked) = self.run.experts.consultations.remove(id) else { return };
         let about = format!("You asked the expert {}. Its advice:", asked.expert);
         let advice = accepted.signal.body();
         let summary = format!("Passed on the advice of the expert {}", asked.expert);
@@ -106,7 +107,7 @@ impl State {
     /// An expert gave no answer: it tries again, or a human is asked.
     pub(super) fn expert_failed(&mut self, id: &str, why: &str) {
         let most = self.run.config.expert_tries;
-        let Some(asked) = self.run.consultations.get_mut(id) else { return };
+        let Some(asked) = self.run.experts.consultations.get_mut(id) else { return };
         if asked.tries >= most {
             let tries = counted(asked.tries, "attempt");
             let new = |expert: &str| {
@@ -129,7 +130,7 @@ impl State {
 
     /// No expert has the answer: a human must give it.
     fn escalate(&mut self, id: &str, new: impl FnOnce(&str) -> NewQuestion, report: &str) {
-        let Some(asked) = self.run.consultations.remove(id) else { return };
+        let Some(asked) = self.run.experts.consultations.remove(id) else { return };
         let new = new(&asked.expert)
             .asking(asked.prompt.lines().next().unwrap_or_default())
             .knowing(format!(
@@ -157,7 +158,8 @@ impl State {
         for accepted in reported.filter(|it| it.kind == SignalKind::ExpertCreated) {
             let signal = accepted.signal;
             let name = signal.subject.clone().unwrap_or_default();
-            let full = self.run.experts.len() + self.run.candidates.len() >= EXPERTS_MAX;
+            let full =
+                self.run.experts.known.len() + self.run.experts.candidates.len() >= EXPERTS_MAX;
             let file = locks::normal(&signal.field("file"));
             let Some(file) = file.filter(|_| !full) else {
                 let because = if full {
@@ -171,7 +173,7 @@ impl State {
             let expertise =
                 cut(&signal.first_field(&["gap_filled", "expertise_encoded"]), EXPERTISE_MAX);
             let candidate = ExpertCandidate { file: file.clone(), expertise };
-            self.run.candidates.insert(name.clone(), candidate);
+            self.run.experts.candidates.insert(name.clone(), candidate);
             let decision = decision(Rule::ExpertCreated, format!("Looking for the file of {name}"))
                 .because("the planner created this expert")
                 .seen([accepted.evidence()])
@@ -179,21 +181,22 @@ impl State {
             self.decided(None, decision);
             self.out.effects.push(Effect::CheckExpert { name, file });
         }
-        if self.run.candidates.is_empty() {
+        if self.run.experts.candidates.is_empty() {
             self.plan_is_over();
         } else {
             self.run.stage = Stage::CheckingExperts;
-            self.run.checking_since = Some(self.out.now);
+            self.run.experts.checking_since = Some(self.out.now);
         }
     }
 
     /// Whether an expert's file is there is known.
     pub(super) fn expert_checked(&mut self, name: &str, present: bool) {
-        let Some(ExpertCandidate { file, expertise }) = self.run.candidates.remove(name) else {
+        let Some(ExpertCandidate { file, expertise }) = self.run.experts.candidates.remove(name)
+        else {
             return;
         };
         if present {
-            self.run.experts.insert(name.to_owned(), expertise);
+            self.run.experts.known.insert(name.to_owned(), expertise);
             let decision =
                 decision(Rule::ExpertRegistered, format!("Registered the expert {name}"))
                     .because(format!("{file} is there"))
@@ -202,14 +205,14 @@ impl State {
         } else {
             self.leave_expert_out(name, &format!("{file} is missing"), None);
         }
-        if self.run.candidates.is_empty() && self.run.stage == Stage::CheckingExperts {
+        if self.run.experts.candidates.is_empty() && self.run.stage == Stage::CheckingExperts {
             self.plan_is_over();
         }
     }
 
     /// Nobody said in time whether the files are there: the work starts without those experts.
     pub(super) fn expert_checks_overdue(&mut self) {
-        for (name, candidate) in std::mem::take(&mut self.run.candidates) {
+        for (name, candidate) in std::mem::take(&mut self.run.experts.candidates) {
             let because = format!("nobody reported in time whether {} is there", candidate.file);
             self.leave_expert_out(&name, &because, None);
         }

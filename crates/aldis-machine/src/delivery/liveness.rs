@@ -111,7 +111,8 @@ impl State {
             self.observe(no, &Observation::Tick);
         }
         let overdue = |since: Timestamp| self.out.now >= since.after(EXPERT_CHECK_WAIT);
-        if self.run.stage == Stage::CheckingExperts && self.run.checking_since.is_some_and(overdue)
+        if self.run.stage == Stage::CheckingExperts
+            && self.run.experts.checking_since.is_some_and(overdue)
         {
             self.expert_checks_overdue();
         }
@@ -205,7 +206,7 @@ impl State {
         });
         let patience = Duration::from_secs(config.conflict_wait);
         let file = self.index.oldest_wait().map(|(since, _)| since.after(patience));
-        let checks = self.run.checking_since.map(|since| since.after(EXPERT_CHECK_WAIT));
+        let checks = self.run.experts.checking_since.map(|since| since.after(EXPERT_CHECK_WAIT));
         let next = agents.chain(silences).chain(time_is_up).chain(file).chain(checks).min();
         // One that is set too early only looks and asks again.
         let set = self.run.wake.filter(|wake| *wake > self.out.now);

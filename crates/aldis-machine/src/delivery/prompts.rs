@@ -67,10 +67,11 @@ pub(super) fn repair(state: &State, role: Role, agent: u64) -> String {
 /// What an expert gets that is asked.
 pub(super) fn expert(state: &State, request: &str, agent: u64) -> String {
     let mut text = String::new();
-    let Some(asked) = state.run.consultations.get(request) else { return text };
+    let Some(asked) = state.run.experts.consultations.get(request) else { return text };
     let name = words::inline(&asked.expert, LINE_MAX);
     let _ = writeln!(text, "## You are the expert {name}\n\n{}\n", duty(Role::Expert));
-    if let Some(expertise) = state.run.experts.get(&asked.expert).filter(|it| !it.is_empty()) {
+    if let Some(expertise) = state.run.experts.known.get(&asked.expert).filter(|it| !it.is_empty())
+    {
         let _ = writeln!(text, "Your expertise:\n\n{}", words::quoted(expertise, TEXT_MAX));
     }
     let who = asked.role.label();
@@ -195,11 +196,11 @@ fn notes(text: &mut String, notes: &[PromptNote]) {
 }
 
 fn experts(text: &mut String, state: &State) {
-    if state.run.experts.is_empty() {
+    if state.run.experts.known.is_empty() {
         return;
     }
     text.push_str("### Experts you can ask\n\n");
-    for (name, expertise) in &state.run.experts {
+    for (name, expertise) in &state.run.experts.known {
         let name = words::inline(name, LINE_MAX);
         let _ = writeln!(text, "- {name}: {}", words::inline(expertise, LINE_MAX));
     }
@@ -260,7 +261,7 @@ fn context<'s>(state: &'s State, agent: u64, token: Option<&'s str>) -> Option<F
     Some(FormContext {
         role: live.role,
         id,
-        expert: state.run.experts.keys().next().map(String::as_str),
+        expert: state.run.experts.known.keys().next().map(String::as_str),
         environments: required.then_some(&*state.run.config.environments),
         findings: has(&[FindingStatus::Open]),
         settled: has(&[FindingStatus::Fixed, FindingStatus::Withdrawn]),

@@ -209,6 +209,24 @@ pub struct ExpertCandidate {
     pub expertise: String,
 }
 
+/// Whom agents can ask, and what they ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Experts {
+    /// The experts, and the expertise of each.
+    #[serde(rename = "experts")]
+    pub known: BTreeMap<String, String>,
+    /// Experts whose file is being looked for.
+    pub candidates: BTreeMap<String, ExpertCandidate>,
+    /// Since when these files are looked for.
+    pub checking_since: Option<Timestamp>,
+    /// Questions to experts that wait for an answer.
+    pub consultations: BTreeMap<String, Consultation>,
+    /// Questions to experts, ever.
+    #[serde(alias = "consultations_ever")]
+    pub consultations_started: u64,
+}
+
 /// The repair of the infrastructure: what every task needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remediation {
@@ -268,21 +286,9 @@ pub struct DeliveryRun {
     /// Questions ever asked.
     #[serde(default, alias = "questions_ever")]
     pub questions_asked: u64,
-    /// Questions to experts that wait for an answer.
-    #[serde(default)]
-    pub consultations: BTreeMap<String, Consultation>,
-    /// Questions to experts, ever.
-    #[serde(default, alias = "consultations_ever")]
-    pub consultations_started: u64,
-    /// The experts, and the expertise of each.
-    #[serde(default)]
-    pub experts: BTreeMap<String, String>,
-    /// Experts whose file is being looked for.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub candidates: BTreeMap<String, ExpertCandidate>,
-    /// Since when these files are looked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checking_since: Option<Timestamp>,
+    /// The experts, and who asks them.
+    #[serde(flatten)]
+    pub experts: Experts,
     /// The repair of the infrastructure, while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,

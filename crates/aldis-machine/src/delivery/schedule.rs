@@ -37,7 +37,7 @@ impl State {
     /// The plan has been looked at, and its experts are known.
     pub(super) fn plan_is_over(&mut self) {
         self.run.stage = Stage::Working;
-        self.run.checking_since = None;
+        self.run.experts.checking_since = None;
     }
 
     /// Continues after a crash of ours: the agents that were at work are started again, each once. What a
@@ -90,12 +90,12 @@ impl State {
         self.decided(None, decision.next(next));
         // What was being done for tasks and experts was lost too; doing it twice does no harm.
         self.merge_again();
-        let checks = self.run.candidates.iter();
+        let checks = self.run.experts.candidates.iter();
         self.out.effects.extend(checks.map(|(name, candidate)| Effect::CheckExpert {
             name: name.clone(),
             file: candidate.file.clone(),
         }));
-        self.run.checking_since = self.run.checking_since.map(|_| self.out.now);
+        self.run.experts.checking_since = self.run.experts.checking_since.map(|_| self.out.now);
         // Nobody may be left who saw them.
         for id in self.run.questions.keys().cloned().collect::<Vec<_>>() {
             self.show_question(&id);
@@ -106,7 +106,7 @@ impl State {
                 Work::Task { task } => self.dispatch_task(task),
                 Work::Infrastructure => self.dispatch_repair(agent.role),
                 Work::Request { request } => {
-                    if let Some(asked) = self.run.consultations.get_mut(&request) {
+                    if let Some(asked) = self.run.experts.consultations.get_mut(&request) {
                         // The attempt that was lost is not the expert's.
                         asked.tries = asked.tries.saturating_sub(1);
                     }
@@ -250,7 +250,7 @@ impl State {
     pub(super) fn dispatch_expert(&mut self, request: &str) {
         let work = Work::Request { request: request.to_owned() };
         let agent = self.register_agent(Role::Expert, work);
-        let Some(asked) = self.run.consultations.get_mut(request) else { return };
+        let Some(asked) = self.run.experts.consultations.get_mut(request) else { return };
         asked.tries += 1;
         let (task, expert) = (asked.task, Some(asked.expert.clone()));
         let prompt = prompts::expert(self, request, agent);

@@ -19,7 +19,7 @@ use super::event::{Effect, Event, Notice, Severity};
 use super::index::Index;
 use super::plan::Plan;
 use super::rule::Rule;
-use super::run::{DeliveryRun, Ending, QuestionSubject, Stage, WorkingAgent};
+use super::run::{DeliveryRun, Ending, Experts, QuestionSubject, Stage, WorkingAgent};
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
 use crate::Decision;
@@ -116,7 +116,7 @@ impl State {
         }
         let run = DeliveryRun {
             title: title_of(&title, &tasks),
-            experts: config.experts.clone(),
+            experts: Experts { known: config.experts.clone(), ..Experts::default() },
             config,
             token,
             started_at: now,
@@ -127,10 +127,6 @@ impl State {
             agents_started: 0,
             questions: BTreeMap::new(),
             questions_asked: 0,
-            consultations: BTreeMap::new(),
-            consultations_started: 0,
-            candidates: BTreeMap::new(),
-            checking_since: None,
             remediation: None,
             wake: None,
             spent: Usage::default(),
@@ -153,7 +149,7 @@ impl State {
         let agents = run.agents.values().chain(run.interrupted.values());
         let of_agents = agents.filter_map(|agent| agent.work.task());
         let of_questions = run.questions.values().filter_map(|question| question.about.task());
-        let of_consultations = run.consultations.values().filter_map(|asked| asked.task);
+        let of_consultations = run.experts.consultations.values().filter_map(|asked| asked.task);
         let of_remediation = run.remediation.iter().flat_map(|it| it.tasks.iter().copied());
         let mut named = of_agents.chain(of_questions).chain(of_consultations).chain(of_remediation);
         if let Some(no) = named.find(|no| *no >= tasks.len()) {

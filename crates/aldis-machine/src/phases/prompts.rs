@@ -131,10 +131,7 @@ fn options(text: &mut String, state: &State) {
         );
     }
     if state.config.verbose {
-        let blocks = match state.block_limit.blocks {
-            1 => "1 blocked stop".to_owned(),
-            blocks => format!("{blocks} blocked stops"),
-        };
+        let blocks = words::counted(state.block_limit.blocks, "blocked stop");
         let (iteration, most) = (state.iteration, state.max_iterations);
         let _ =
             writeln!(text, "Counters: iteration {iteration} of {most}, {blocks} in this turn.\n");

@@ -276,6 +276,12 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    pub(super) fn notice(notice: Notice, text: impl Into<String>) -> Self {
+        Self::Notice { notice, text: text.into() }
+    }
+}
+
 codes! {
     /// The kinds of notices. The names are stable: they switch notices on and off.
     pub enum Notice {

@@ -77,7 +77,7 @@ impl RunStatus {
         let (ended, paused) = match run {
             AnyHandle::Delivery(it) => (it.state().ending().is_some(), it.state().run().paused),
             AnyHandle::Phases(it) => (!it.state().is_live(), it.state().paused),
-            AnyHandle::Run(it) => match it.state().status {
+            AnyHandle::Run(it) => match it.state().status() {
                 run::Status::Ending { .. } => return Self::Ending,
                 run::Status::Paused { .. } => (false, true),
                 _ => (it.state().ending().is_some(), false),

@@ -91,7 +91,7 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     } else {
         (begin(io, &engine, &place, args)?, Event::Begin)
     };
-    let dialect = selection::find(&run.state().dialect)?;
+    let dialect = selection::find(&run.state().setup().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let manner = Manner {
         color: io.color_stdout,
@@ -165,7 +165,7 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
 
 /// What a run goes by: what it began with, changed by what is asked for now.
 fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
-    let mut launch: Launch = serde_json::from_str(&state.launch)
+    let mut launch: Launch = serde_json::from_str(&state.setup().launch)
         .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
     if !args.command.is_empty() {
         launch.command.clone_from(&args.command);
@@ -211,7 +211,7 @@ fn go_on(
 fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
     let (used, option) = match limit {
         Ending::IterationsUsedUp => (
-            format!("has used up its iterations ({})", run.state().iteration),
+            format!("has used up its iterations ({})", run.state().iteration()),
             "--max-iterations N",
         ),
         _ => ("has used its budget".to_owned(), "--max-cost DOLLARS or --max-tokens N"),

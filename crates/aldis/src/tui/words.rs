@@ -258,12 +258,12 @@ fn supervised(
     width: usize,
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(phase) = &state.phase {
+    if let Some(phase) = state.phase() {
         lines.extend(fact(palette, "phase", phase, width));
     }
     let worked = elapsed(Duration::from_millis(state.worked(now)));
     lines.extend(fact(palette, "worked", &worked, width));
-    if let run::Status::Limited { until } = &state.status {
+    if let run::Status::Limited { until } = state.status() {
         lines.extend(fact(palette, "limited", &format!("until {until}"), width));
     }
     let cost = state.cost();

@@ -125,7 +125,7 @@ impl Known {
         match self {
             Self::Channel(..) | Self::Phases(..) => Vec::new(),
             Self::Supervised(_, state) => {
-                let asks = state.question.iter();
+                let asks = state.question().into_iter();
                 asks.map(|asks| (asks.id.clone(), asks.text.clone(), asks.asked_at)).collect()
             }
             Self::Delivery(_, state) => {
@@ -140,7 +140,7 @@ impl Known {
         match self {
             Self::Channel(..) => None,
             Self::Phases(_, state) => state.last_activity,
-            Self::Supervised(_, state) => Some(state.monitor.last_progress()),
+            Self::Supervised(_, state) => Some(state.monitor().last_progress()),
             Self::Delivery(run, _) => Some(run.updated),
         }
     }
@@ -148,7 +148,7 @@ impl Known {
     /// Returns how worrying it is that nothing moves, where somebody watches that.
     pub(crate) fn worry(&self) -> Option<Level> {
         match self {
-            Self::Supervised(_, state) => Some(state.monitor.level()),
+            Self::Supervised(_, state) => Some(state.monitor().level()),
             Self::Channel(..) | Self::Phases(..) | Self::Delivery(..) => None,
         }
     }
@@ -157,7 +157,7 @@ impl Known {
     pub(crate) fn progress(&self) -> Option<u8> {
         match self {
             Self::Channel(..) | Self::Phases(..) => None,
-            Self::Supervised(_, state) => state.shown_progress.or(state.progress),
+            Self::Supervised(_, state) => state.shown_progress(),
             Self::Delivery(_, state) => {
                 let complete = state.tally().get(&delivery::Status::Complete).copied().unwrap_or(0);
                 let percent = (complete * 100).checked_div(state.tasks().len())?;

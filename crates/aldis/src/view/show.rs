@@ -133,17 +133,17 @@ pub(crate) fn supervised_run(
     state: &run::State,
 ) -> io::Result<()> {
     let paint = Paint { on: io.color_stdout };
-    let title = display::excerpt(&state.task, TITLE_MAX);
+    let title = display::excerpt(&state.setup().task, TITLE_MAX);
     let out = &mut io.stdout;
     writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
     writeln!(out, "  {}", supervised(paint, state))?;
     writeln!(out, "  project   {}", project(run))?;
-    writeln!(out, "  progress  {}", ago(now, state.monitor.last_progress()))?;
+    writeln!(out, "  progress  {}", ago(now, state.monitor().last_progress()))?;
     let cost = state.cost();
     if cost != run::Usage::default() {
         writeln!(out, "  cost      {}, {} tokens", dollars(cost), cost.tokens)?;
     }
-    if let Some(question) = &state.question {
+    if let Some(question) = state.question() {
         writeln!(out, "  question  {}: {}", question.id, display::line(&question.text))?;
     }
     Ok(())
@@ -151,10 +151,11 @@ pub(crate) fn supervised_run(
 
 /// Says in one line how a supervised run stands.
 pub(crate) fn supervised(paint: Paint, state: &run::State) -> String {
-    let count = format!("iteration {} of {}", state.iteration, state.config.max_iterations);
-    let percent = state.progress.map(|percent| format!(", {percent} %")).unwrap_or_default();
+    let (iteration, most) = (state.iteration(), state.setup().config.max_iterations);
+    let count = format!("iteration {iteration} of {most}");
+    let percent = state.progress().map(|percent| format!(", {percent} %")).unwrap_or_default();
     match state.ending() {
-        None => format!("{}, {count}{percent}", paint.strong(state.status.name())),
+        None => format!("{}, {count}{percent}", paint.strong(state.status().name())),
         Some(run::Ending::Done) => format!("{} ({count})", paint.good("done")),
         Some(ending) => format!("{} ({count}{percent})", paint.bad(ending.as_str())),
     }

@@ -130,7 +130,7 @@ fn at_work(role: Role, token: bool) -> Scene {
         role => {
             let mut scene = Scene::with(role, |_| {});
             change(&mut scene.state.run.config);
-            scene.state.run.experts.insert("crypto".to_owned(), "keys".to_owned());
+            scene.state.run.experts.known.insert("crypto".to_owned(), "keys".to_owned());
             scene.state.run.token = secret;
             scene.happens(&Event::Recovered);
             scene

@@ -48,17 +48,17 @@ impl Live {
         program: &str,
         verify: Option<&str>,
     ) {
-        self.output.begin(run, state.started_at);
-        let title = display::excerpt(state.task.trim(), TITLE_MAX);
+        self.output.begin(run, state.started_at());
+        let title = display::excerpt(state.setup().task.trim(), TITLE_MAX);
         let check = verify.map(|verify| format!(", verify: {}", display::line(verify)));
         let how = format!(
             "{}, {}{}",
             display::line(program),
-            display::line(&state.dialect),
+            display::line(&state.setup().dialect),
             check.unwrap_or_default()
         );
         if self.output.manner.json {
-            self.event("begin", state.started_at, &title);
+            self.event("begin", state.started_at(), &title);
         } else {
             let head = format!(
                 "{} {}  {}   {}",
@@ -73,21 +73,23 @@ impl Live {
 
     /// Says what changed in the run.
     pub(crate) fn changed(&mut self, now: Timestamp, before: &Standing, after: &State) {
-        if before.iteration != after.iteration {
-            let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
+        if before.iteration != after.iteration() {
+            let most = after.setup().config.max_iterations;
+            let text = format!("iteration {}/{most}", after.iteration());
             self.event("iteration", now, &text);
         }
-        if before.progress != after.progress || before.phase != after.phase {
-            let phase = after.phase.as_deref().unwrap_or_default();
-            let percent = after.progress.map(|percent| format!("{percent} %")).unwrap_or_default();
+        if before.progress != after.progress() || before.phase.as_deref() != after.phase() {
+            let phase = after.phase().unwrap_or_default();
+            let percent =
+                after.progress().map(|percent| format!("{percent} %")).unwrap_or_default();
             self.event("progress", now, format!("progress {percent} {phase}").trim());
         }
-        if before.status != after.status
-            && let Some(text) = standing(&after.status)
+        if before.status != *after.status()
+            && let Some(text) = standing(after.status())
         {
             self.event("status", now, &text);
         }
-        let is = after.monitor.level();
+        let is = after.monitor().level();
         if before.level != is && is == Level::None {
             self.event("stagnation", now, "the work moves again");
         }
@@ -101,7 +103,7 @@ impl Live {
     /// Draws the line at the bottom.
     pub(crate) fn draw(&self, now: Timestamp, state: &State) {
         // Where a person is asked, the line they type on is the last one.
-        let asks = matches!(state.status, Status::Asking | Status::Paused { stagnated: true });
+        let asks = matches!(state.status(), Status::Asking | Status::Paused { stagnated: true });
         let paint = self.output.paint;
         self.output.draw(|| if asks { String::new() } else { bottom(paint, now, state) });
     }
@@ -185,12 +187,12 @@ impl Live {
             self.event("ended", now, ending.as_str());
             return;
         }
-        let checked = if state.config.verify { "done and verified" } else { "done" };
+        let checked = if state.setup().config.verify { "done and verified" } else { "done" };
         let (mark, what) = match ending {
             Ending::Done => (self.output.paint.good("✔"), checked.to_owned()),
             _ => (self.output.paint.bad("✘"), ending.as_str().replace('_', " ")),
         };
-        let count = state.iteration;
+        let count = state.iteration();
         let plural = if count == 1 { "" } else { "s" };
         let took = elapsed(Duration::from_millis(state.worked(now)));
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
@@ -198,7 +200,7 @@ impl Live {
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
         let log = log.unwrap_or_default();
         let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
-        let next = match &state.question {
+        let next = match state.question() {
             Some(question) => {
                 let id = &question.id;
                 format!("\n  aldis answer {id} TEXT, then aldis run --continue")
@@ -241,11 +243,11 @@ pub(crate) struct Standing {
 impl Standing {
     pub(crate) fn of(state: &State) -> Self {
         Self {
-            iteration: state.iteration,
-            progress: state.progress,
-            phase: state.phase.clone(),
-            status: state.status.clone(),
-            level: state.monitor.level(),
+            iteration: state.iteration(),
+            progress: state.progress(),
+            phase: state.phase().map(str::to_owned),
+            status: state.status().clone(),
+            level: state.monitor().level(),
         }
     }
 }
@@ -268,11 +270,11 @@ fn standing(status: &Status) -> Option<String> {
 /// Why it ended, in the agent's own words where there are any.
 fn reason(state: &State, ending: Ending) -> Option<String> {
     let said = |meaning: Meaning| {
-        let last = state.signals.iter().rfind(|signal| signal.meaning == meaning)?;
+        let last = state.signals().iter().rfind(|signal| signal.meaning == meaning)?;
         last.text.as_deref()
     };
-    let text = match (ending, &state.last_exit) {
-        (Ending::NeedsHuman, _) => state.question.as_ref().map(|question| &*question.text),
+    let text = match (ending, state.last_exit()) {
+        (Ending::NeedsHuman, _) => state.question().map(|question| &*question.text),
         (Ending::Blocked, _) => said(Meaning::Blocked),
         (Ending::Failed, _) => said(Meaning::Failed),
         (Ending::Crashed, Some(AgentExit { code: Some(code), .. })) if *code != 0 => {
@@ -293,12 +295,12 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
         let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
         format!("{} {percent:>3} %", paint.good(bar))
     };
-    let status = (state.status != Status::Working).then(|| paint.warn(state.status.name()));
-    let level = Some(state.monitor.level()).filter(|level| *level != Level::None);
+    let status = (*state.status() != Status::Working).then(|| paint.warn(state.status().name()));
+    let level = Some(state.monitor().level()).filter(|level| *level != Level::None);
     let parts = [
-        Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
-        state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
-        state.shown_progress.or(state.progress).map(bar),
+        Some(format!("  iteration {}/{}", state.iteration(), state.setup().config.max_iterations)),
+        state.phase().map(|phase| display::excerpt(phase, BAR)),
+        state.shown_progress().map(bar),
         Some(elapsed(Duration::from_millis(state.worked(now)))),
         spent(state.cost()),
         status.map(|status| status.to_string()),
