@@ -114,8 +114,8 @@ impl Snapshot {
     pub fn questions(&self) -> Vec<Question> {
         let mut questions: Vec<Question> = match &self.state {
             State::Run(state) => state
-                .question
-                .iter()
+                .question()
+                .into_iter()
                 .map(|asked| Question {
                     id: asked.id.clone(),
                     task: None,

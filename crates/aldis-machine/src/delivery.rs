@@ -20,12 +20,13 @@
 //!
 //! ```
 //! use aldis_machine::delivery::{
-//!     Config, Effect, Ending, Event, PlanFormat, Plan, Role, AgentReply, Start, State,
+//!     AgentReply, Config, Effect, Ending, Event, Plan, Role, Start, State, TaskSpec,
 //! };
 //! use aldis_signal::{Rules, time::Timestamp};
 //!
-//! let plan = "- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
-//! let plan = Plan::read(PlanFormat::Markdown, plan).plan.expect("a good plan");
+//! let acceptance = vec!["quotes are escaped".to_owned()];
+//! let csv = TaskSpec { id: "csv".to_owned(), acceptance, ..TaskSpec::default() };
+//! let plan = Plan { title: "Billing export".to_owned(), tasks: vec![csv] };
 //! let now = Timestamp::from_millis(0);
 //! let mut state = State::start(now, Start { plan, config: Config::default(), token: None });
 //!
@@ -69,7 +70,6 @@ mod reply;
 mod rule;
 mod run;
 mod schedule;
-mod sentences;
 mod signal;
 mod state;
 mod task;
@@ -84,11 +84,11 @@ pub use budget::BudgetLimit;
 pub use config::{Config, Timeouts};
 pub use event::{AgentRequest, Dispatch, Effect, Event, Notice, Severity};
 pub use ledger::{FindingStatus, Ledger, ReviewFinding};
-pub use plan::{Plan, PlanFormat, PlanProblem, PlanReading, Priority, TaskSpec};
+pub use plan::{Plan, PlanProblem, Priority, TaskSpec};
 pub use reply::{AgentReply, ReportedSignal};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use run::{
-    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Question,
+    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Experts, Question,
     QuestionSubject, Remediation, Stage, Work, WorkingAgent,
 };
 pub use signal::{DIALECT, Role, SignalKind};

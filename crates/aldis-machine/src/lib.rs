@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::codes;
 use aldis_signal::signal::Via;
 
 pub use evidence::Miss;
@@ -112,37 +113,29 @@ pub struct Evidence {
     pub via: Via,
 }
 
-/// A refusal by a machine of a well-formed signal. The codes are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// Success and failure about one subject in one message.
-    Contradictory,
-    /// Said before the state it would change began.
-    LateSignal,
-    /// A completion of another phase than the current one.
-    OutOfOrder,
-    /// Said by someone who may not.
-    RoleNotAllowed,
-    /// A view file was changed from outside.
-    StateEdited,
-    /// About something else than the agent was started for.
-    SubjectMismatch,
-    /// A phase that began in this very message has a code the agent cannot know.
-    WrongToken,
+impl Evidence {
+    /// Words of somebody, without a signal.
+    pub(crate) fn new(what: &str, quote: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), quote: quote.into(), ..Self::default() }
+    }
 }
 
-impl Refusal {
-    /// Returns the stable code.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Contradictory => "contradictory",
-            Self::LateSignal => "late_signal",
-            Self::OutOfOrder => "out_of_order",
-            Self::RoleNotAllowed => "role_not_allowed",
-            Self::StateEdited => "state_edited",
-            Self::SubjectMismatch => "subject_mismatch",
-            Self::WrongToken => "wrong_token",
-        }
+codes! {
+    /// A refusal by a machine of a well-formed signal. The codes are stable.
+    pub enum Refusal {
+        /// Success and failure about one subject in one message.
+        Contradictory = "contradictory",
+        /// Said before the state it would change began.
+        LateSignal = "late_signal",
+        /// A completion of another phase than the current one.
+        OutOfOrder = "out_of_order",
+        /// Said by someone who may not.
+        RoleNotAllowed = "role_not_allowed",
+        /// A view file was changed from outside.
+        StateEdited = "state_edited",
+        /// About something else than the agent was started for.
+        SubjectMismatch = "subject_mismatch",
+        /// A phase that began in this very message has a code the agent cannot know.
+        WrongToken = "wrong_token",
     }
 }

@@ -57,7 +57,23 @@ pub trait Machine: Clone + fmt::Debug + PartialEq {
     /// # Errors
     ///
     /// Says why the command means nothing to the run as it stands.
-    fn command(&self, command: &HumanCommand, by: &str) -> Result<Self::Event, NotPossible>;
+    fn command(&self, command: &HumanCommand, by: &str) -> Result<Self::Event, NotPossible> {
+        match command {
+            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
+                if text.trim().is_empty() =>
+            {
+                Err(NotPossible::NoText)
+            }
+            command => self.event_of(command, by.to_owned()),
+        }
+    }
+
+    /// Returns the event of a command that has a text where it needs one; see [`Machine::command`].
+    ///
+    /// # Errors
+    ///
+    /// Says why the command means nothing to the run as it stands.
+    fn event_of(&self, command: &HumanCommand, by: String) -> Result<Self::Event, NotPossible>;
 
     /// Returns how soon an event must be written that led to no decision.
     fn urgency(_event: &Self::Event) -> Urgency {
@@ -158,6 +174,14 @@ impl<E> Outcome<E> {
     fn about_last(mut self, change: impl FnOnce(Decision) -> Decision) -> Self {
         let last = self.decisions.pop().map(change);
         self.decisions.extend(last);
+        self
+    }
+
+    /// Adds what came after it in the same step.
+    #[must_use]
+    pub(crate) fn then(mut self, later: Self) -> Self {
+        self.effects.extend(later.effects);
+        self.decisions.extend(later.decisions);
         self
     }
 

@@ -1,22 +1,48 @@
-//! How a machine names its rules: one for each situation in which something is decided.
-//!
-//! A rule is part of every decision that is stored and shown, so its id is public and never changes
-//! its meaning. `docs/rules.md` lists them for people.
+//! Enums whose variants have stable names: codes, and the rules by which machines decide.
 
-/// Defines the rules of a machine, each with its stable id.
-macro_rules! rules {
-    ($($(#[$doc:meta])* $variant:ident = $id:literal,)*) => {
-        /// Why something was decided: one rule for one situation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Rule { $($(#[$doc])* $variant,)* }
+/// Defines an enum with a stable name for each variant, which is also its stored form.
+macro_rules! codes {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$about:meta])* $variant:ident = $code:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
+            serde::Serialize, serde::Deserialize,
+        )]
+        pub enum $name { $($(#[$about])* #[serde(rename = $code)] $variant,)* }
 
-        impl Rule {
-            /// Every rule.
+        impl $name {
+            /// Every one.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns the stable id.
+            /// Returns the stable name.
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $id,)* }
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// Returns the one of this stable name.
+            pub fn named(name: &str) -> Option<Self> {
+                match name { $($code => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+/// Defines the rules of a machine, each with its stable id: one for each situation in which
+/// something is decided. A rule is part of every decision that is stored and shown, so its id is
+/// public and never changes its meaning. `docs/rules.md` lists them for people.
+macro_rules! rules {
+    ($($(#[$about:meta])* $variant:ident = $id:literal,)*) => {
+        crate::rules::codes! {
+            /// Why something was decided: one rule for one situation.
+            pub enum Rule { $($(#[$about])* $variant = $id,)* }
+        }
+
+        impl Rule {
+            /// Returns the rule of a stored decision, whatever version stored it.
+            pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
+                rule_of_0_1_0(rule, summary).or_else(|| Self::named(rule))
             }
         }
 
@@ -25,7 +51,29 @@ macro_rules! rules {
                 rule.as_str().to_owned()
             }
         }
+
+        /// Returns today's rule for one that 0.1.0 stored. Its ids stood for several situations, which
+        /// the summary of the decision tells apart.
+        pub fn rule_of_0_1_0(rule: &str, summary: &str) -> Option<Rule> {
+            crate::rules::renamed(rule, summary).and_then(Rule::named)
+        }
     };
 }
 
-pub(crate) use rules;
+pub(crate) use {codes, rules};
+
+/// Returns what a rule of 0.1.0 is called today.
+pub(crate) fn renamed(rule: &str, summary: &str) -> Option<&'static str> {
+    let rows = include_str!("rules_0_1_0.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut rows = rows.filter_map(|line| {
+        let mut cells = line.split('|').map(str::trim);
+        Some((cells.next()?, cells.next()?, cells.next()?))
+    });
+    let fits = |pattern: &str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => summary.ends_with(end),
+        (None, Some(beginning)) => summary.starts_with(beginning),
+        (None, None) => summary == pattern,
+    };
+    let row = rows.find(|(old, pattern, _)| *old == rule && fits(pattern));
+    row.map(|(_, _, today)| today)
+}

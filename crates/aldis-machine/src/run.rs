@@ -21,6 +21,7 @@ mod events;
 mod humans;
 mod levels;
 mod lifecycle;
+mod parts;
 mod progress;
 mod prompt;
 mod rule;

@@ -8,35 +8,23 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::codes;
 use crate::words::{counted, duration};
 use aldis_signal::time::Timestamp;
 
-/// What is to be done about missing progress.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Nothing.
-    #[default]
-    None,
-    /// Warn people, and the agent in its next prompt.
-    Warn,
-    /// Suspend the agent until a human decides.
-    Pause,
-    /// End the run.
-    Abort,
-}
-
-impl Level {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Warn => "warn",
-            Self::Pause => "pause",
-            Self::Abort => "abort",
-        }
+codes! {
+    /// What is to be done about missing progress.
+    #[derive(Default)]
+    pub enum Level {
+        /// Nothing.
+        #[default]
+        None = "none",
+        /// Warn people, and the agent in its next prompt.
+        Warn = "warn",
+        /// Suspend the agent until a human decides.
+        Pause = "pause",
+        /// End the run.
+        Abort = "abort",
     }
 }
 
@@ -333,10 +321,7 @@ impl Monitor {
             ),
             (
                 reached(u64::from(self.idle_iterations), repeats),
-                format!(
-                    "no evidence of work in {}",
-                    counted(self.idle_iterations.into(), "iteration")
-                ),
+                format!("no evidence of work in {}", counted(self.idle_iterations, "iteration")),
             ),
             (
                 reached(quiet, [self.config.warn_timeout, self.config.pause_timeout, 0]),

@@ -31,7 +31,7 @@ pub use event::{
     ChannelMessage, Effect, Event, Outcome, Position, Reply, ReplyReason, TurnEndReason,
 };
 pub use holder::{Turn, TurnHolder};
-pub use persona::{Persona, PersonaError, TurnBehavior};
+pub use persona::{Persona, TurnBehavior};
 pub use queue::QUEUE_MAX;
 pub use reader::{IncomingMessage, MessageReader};
 pub use rule::{Rule, rule_of_0_1_0};

@@ -40,8 +40,8 @@ impl JsonEdge for State {
         dialects: &dyn Dialects,
     ) -> Result<Event, String> {
         if let Some(text) = take_text(&mut members, &["reported", "heard"])? {
-            let rules = dialects.rules(&self.dialect)?;
-            let message = self.signals.last().map_or(0, |last| last.message) + 1;
+            let rules = dialects.rules(&self.setup().dialect)?;
+            let message = self.signals().last().map_or(0, |last| last.message) + 1;
             let findings = scan(&rules, text.as_bytes(), &Origin::assistant());
             let signals = findings.iter().filter_map(Finding::signal);
             let signals: Vec<RunSignal> =

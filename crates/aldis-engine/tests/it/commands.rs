@@ -129,7 +129,7 @@ fn asking(world: &World, name: &str, driver: Driver) -> RunId {
     ] {
         handle.advance(&world.engine, at(second), event).unwrap();
     }
-    assert_eq!(handle.state().question.as_ref().map(|it| &*it.id), Some("q1"), "{text}");
+    assert_eq!(handle.state().question().map(|it| &*it.id), Some("q1"), "{text}");
     handle.id().clone()
 }
 

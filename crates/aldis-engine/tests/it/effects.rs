@@ -242,7 +242,7 @@ fn notes_are_kept_and_forgotten() {
             assert_eq!(handle.note::<u32>("agent/2").unwrap(), None);
             assert!(handle.note::<Vec<u32>>("beside").is_err());
         }
-        assert_eq!(again.state().spent_now.tokens, 5, "events are written along");
+        assert_eq!(again.state().cost().tokens, 5, "events are written along");
         world.assert_replays(handle.id());
         // A failing store keeps what it had; whoever tries again gets it in.
         world.store.plan(Fate::FailsAfter);
@@ -269,7 +269,7 @@ fn events_that_belong_together_are_one_step_with_their_notes() {
         assert!(more.is_err());
         handle.recover(&world.engine, at(5)).unwrap();
         let again = world.engine.open::<State>(handle.id()).unwrap();
-        assert_eq!(again.state().spent_now.tokens, handle.state().spent_now.tokens);
+        assert_eq!(again.state().cost().tokens, handle.state().cost().tokens);
         assert_eq!(again.note::<u32>("beside").unwrap(), Some(2));
         world.assert_replays(handle.id());
     });

@@ -264,7 +264,7 @@ fn a_handle_recognises_a_second_delivery() {
         assert!(matches!(other, Err(EngineError::KeyReused)));
         let other = run::Event::Tell { text: "Hurry".to_owned(), by: "me".to_owned() };
         handle.advance(&world.engine, at(5), other).unwrap();
-        assert_eq!(handle.state().feedback.len(), 2);
+        assert_eq!(handle.state().feedback().len(), 2);
         let kinds = world.kinds(handle.id());
         assert_eq!(kinds.iter().filter(|kind| *kind == "tell").count(), 2);
         world.assert_replays(handle.id());

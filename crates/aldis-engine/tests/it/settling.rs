@@ -132,7 +132,7 @@ fn a_step_that_the_store_failed_to_write_is_written_once() {
                     |list: Vec<String>, what: &str| list.iter().filter(|it| *it == what).count();
                 assert_eq!(of(world.kinds(handle.id()), "tell"), 1, "{case}");
                 assert_eq!(of(world.rules(handle.id()), "run/message-received"), 1, "{case}");
-                assert_eq!(handle.state().feedback.len(), 1, "{case}");
+                assert_eq!(handle.state().feedback().len(), 1, "{case}");
                 handle.flush(&world.engine, at(11)).unwrap();
                 let stored = world.engine.open::<State>(handle.id()).unwrap();
                 assert_eq!(stored.state(), handle.state(), "{case}");
@@ -155,7 +155,7 @@ fn a_store_that_keeps_failing_loses_nothing() {
         assert!(handle.recover(&world.engine, at(6)).is_err());
         let stepped = handle.recover(&world.engine, at(7)).unwrap();
         assert_eq!(stepped.outcome.decisions.len(), 3, "each is told once");
-        assert_eq!(handle.state().feedback.len(), 3);
+        assert_eq!(handle.state().feedback().len(), 3);
         let kinds = world.kinds(handle.id());
         assert_eq!(kinds.iter().filter(|kind| *kind == "tell").count(), 3);
         assert!(!handle.recover(&world.engine, at(8)).unwrap().written, "nothing is left");

@@ -4,7 +4,7 @@ use aldis_engine::{Snapshot, State};
 use aldis_machine::{delivery, phases, run, turns};
 use aldis_store::{Driver, Revision, RunFilter, Step};
 
-use crate::support::{World, a_channel, a_delivery, a_run, at, each_store, id, phases};
+use crate::support::{World, a_channel, a_delivery, a_run, at, each_store, id, phases, plan};
 
 /// Lets a developer ask something.
 fn ask(world: &World, run: &str, agent: u64, task: &str, second: i64) {
@@ -84,10 +84,10 @@ fn questions_come_oldest_first() {
 #[test]
 fn questions_of_one_moment_come_in_the_order_of_their_names() {
     let world = World::memory();
-    let tasks: String = (1..=12).map(|no| format!("- [ ] t{no}: Task\n  - [ ] done\n")).collect();
-    let read = delivery::Plan::read(delivery::PlanFormat::Markdown, &tasks);
+    let ids: Vec<String> = (1..=12).map(|no| format!("t{no}")).collect();
+    let tasks: Vec<(&str, &str)> = ids.iter().map(|id| (&**id, "Task")).collect();
     let mut start = a_delivery();
-    start.plan = read.plan.unwrap();
+    start.plan = plan(&tasks);
     start.config.slots = 12;
     let mut handle = world.begin::<delivery::State>("d", Driver::Process, start);
     handle.advance(&world.engine, at(1), delivery::Event::Begin).unwrap();

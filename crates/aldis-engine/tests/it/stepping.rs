@@ -69,7 +69,7 @@ fn many_of_a_kind_are_their_first_and_their_last() {
         let kinds = world.kinds(handle.id());
         let of = |kind: &str| kinds[before..].iter().filter(|it| *it == kind).count();
         assert_eq!((of("tick"), of("activity"), of("spent"), of("exited")), (2, 2, 2, 1));
-        assert_eq!(handle.state().spent_now.tokens + handle.state().spent_before.tokens, 59);
+        assert_eq!(handle.state().cost().tokens, 59);
         world.assert_replays(handle.id());
     });
 }
@@ -93,7 +93,7 @@ fn an_event_that_says_less_supersedes_nothing() {
     }
     handle.flush(&world.engine, at(9)).unwrap();
     assert_eq!(world.kinds(handle.id()).len() - before, 6);
-    assert_eq!(handle.state().spent_now.tokens, 9);
+    assert_eq!(handle.state().cost().tokens, 9);
     world.assert_replays(handle.id());
 }
 
@@ -132,7 +132,7 @@ fn flush_writes_all_but_the_passing_of_time() {
         handle.advance(&world.engine, at(5), spent(7)).unwrap();
         assert!(handle.flush(&world.engine, at(6)).unwrap().written);
         let stored = world.engine.open::<run::State>(handle.id()).unwrap();
-        assert_eq!(stored.state().spent_now.tokens, 7);
+        assert_eq!(stored.state().cost().tokens, 7);
         assert!(!handle.flush(&world.engine, at(7)).unwrap().written);
         world.assert_replays(handle.id());
     });
@@ -177,8 +177,8 @@ fn refresh_takes_over_what_somebody_else_decided() {
         let stepped = handle.refresh(&world.engine, at(5)).unwrap().unwrap();
         assert!(stepped.outcome.is_nothing() && !stepped.written);
         assert_eq!(handle.revision(), other.revision());
-        assert_eq!(handle.state().status.name(), "paused");
-        assert_eq!(handle.state().spent_now.tokens, 5, "our own event counts on");
+        assert_eq!(handle.state().status().name(), "paused");
+        assert_eq!(handle.state().cost().tokens, 5, "our own event counts on");
         let resume = Event::Resume { by: "us".to_owned() };
         handle.advance(&world.engine, at(6), resume).unwrap();
         let kinds = world.kinds(handle.id());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aldis_engine::{Dialects, Engine, Handle, Members, NewRun};
-use aldis_machine::delivery::{Plan, PlanFormat};
+use aldis_machine::delivery::{Plan, TaskSpec};
 use aldis_machine::phases::Pipeline;
 use aldis_machine::{Machine, delivery, phases, run, turns};
 use aldis_signal::Dialect;
@@ -350,10 +350,19 @@ pub(crate) fn a_run() -> run::Start {
     }
 }
 
+/// A plan of tasks with these ids and titles.
+pub(crate) fn plan(tasks: &[(&str, &str)]) -> Plan {
+    let spec = |&(id, title): &(&str, &str)| TaskSpec {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        acceptance: vec!["it works".to_owned()],
+        ..TaskSpec::default()
+    };
+    Plan { title: String::new(), tasks: tasks.iter().map(spec).collect() }
+}
+
 pub(crate) fn a_delivery() -> delivery::Start {
-    let plan = "- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n\
-                - [ ] pdf: Write the PDF\n  - [ ] it opens\n";
-    let plan = Plan::read(PlanFormat::Markdown, plan).plan.unwrap();
+    let plan = plan(&[("csv", "Write the CSV"), ("pdf", "Write the PDF")]);
     delivery::Start { plan, config: delivery::Config::default(), token: None }
 }
 

@@ -23,7 +23,7 @@ impl Machine for State {
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let fatal =
             |problem: &PlanProblem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
-        if let Some(problem) = start.plan.check().iter().find_map(fatal) {
+        if let Some(problem) = start.plan.check(&[]).iter().find_map(fatal) {
             return Err(StartError::new(problem));
         }
         start.config.check().map_err(|error| StartError::new(error.to_string()))?;
@@ -42,15 +42,9 @@ impl Machine for State {
         Some(Event::Tick)
     }
 
-    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
-        let by = by.to_owned();
+    fn event_of(&self, command: &HumanCommand, by: String) -> Result<Event, NotPossible> {
         let paused = self.run.paused;
         match command {
-            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
-                if text.trim().is_empty() =>
-            {
-                Err(NotPossible::NoText)
-            }
             HumanCommand::Answer { id, .. } if !self.run.questions.contains_key(id) => {
                 Err(NotPossible::NoSuchQuestion(id.clone()))
             }

@@ -1,15 +1,15 @@
 //! Experts: asked by another agent, answering it, and created by the planner.
 
 use super::event::{Effect, Notice, Severity};
-use super::human::{self, NewQuestion};
+use super::human::NewQuestion;
 use super::judge::Accepted;
+use super::locks;
 use super::rule::Rule;
 use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage};
-use super::sentences::counted;
 use super::signal::{Role, SignalKind};
-use super::state::{State, StepOutput, decision};
+use super::state::{State, decision};
 use super::task::{PromptNote, Wait, remember};
-use super::{locks, remediation, schedule, workflow};
+use crate::words::counted;
 
 /// How many experts there may be.
 const EXPERTS_MAX: usize = 100;
@@ -17,224 +17,217 @@ const EXPERTS_MAX: usize = 100;
 const PROMPT_MAX: usize = 20_000;
 const EXPERTISE_MAX: usize = 2_000;
 
-/// An agent needs an expert.
-pub(super) fn requested(
-    state: &mut State,
-    out: &mut StepOutput,
-    (task, role): (Option<usize>, Role),
-    accepted: Accepted<'_>,
-) {
-    let signal = accepted.signal;
-    let wanted = signal.field("target_agent");
-    let known = state.run.experts.keys().find(|name| name.eq_ignore_ascii_case(wanted.trim()));
-    let Some(expert) = known.cloned() else {
-        let names: Vec<&str> = state.run.experts.keys().map(String::as_str).collect();
-        let why = match &*names {
-            [] => "there are no experts".to_owned(),
-            names => format!("there is no such expert; ask one of: {}", names.join(", ")),
-        };
-        return match task {
-            Some(no) => workflow::refuse(state, out, no, accepted, "unknown_expert", why),
-            None => {
-                remediation::note(state, "Your request for an expert was refused:", &why);
-                let why = format!("the {} asked for an expert that does not exist", role.label());
-                remediation::next_attempt(state, out, &why, vec![accepted.evidence()]);
-            }
-        };
-    };
-    state.run.consultations_started += 1;
-    let id = format!("req-{}", state.run.consultations_started);
-    let consultation = Consultation {
-        expert: expert.clone(),
-        task,
-        role,
-        kind: cut(&signal.field("request_type"), EXPERTISE_MAX),
-        snapshot: cut(&signal.field("context_snapshot"), EXPERTISE_MAX),
-        prompt: cut(&signal.field("delegation_prompt"), PROMPT_MAX),
-        tries: 0,
-        notes: Vec::new(),
-    };
-    state.run.consultations.insert(id.clone(), consultation);
-    if let Some(no) = task {
-        state.at_mut(no).resume = Some(accepted.agent);
-        state.set_wait(no, Wait::Expert { request: id.clone() });
-    }
-    let decision = decision(Rule::ExpertAsked, format!("Asked the expert {expert}"))
-        .because(format!("the {} wants its advice", role.label()))
-        .seen([accepted.evidence()])
-        .next(format!("the {} continues with the answer to {id}", role.label()));
-    out.decided(task.map(|no| state.at(no)), decision);
-    schedule::dispatch_expert(state, out, &id);
-}
-
-/// A signal of an expert counts.
-pub(super) fn apply(state: &mut State, out: &mut StepOutput, id: &str, accepted: Accepted<'_>) {
-    match accepted.kind {
-        SignalKind::ExpertAdvice => advised(state, out, id, accepted),
-        SignalKind::ExpertUnsuccessful => {
-            let new = |expert: &str| {
-                let because = format!("the expert {expert} has no answer");
-                NewQuestion::new(Rule::ExpertUnsuccessful, because).seen([accepted.evidence()])
-            };
-            escalate(state, out, id, new, &accepted.signal.body());
-        }
-        SignalKind::FileConflict => failed(state, out, id, "an expert changes no files"),
-        // Reported by no expert.
-        _ => {}
-    }
-}
-
-fn advised(state: &mut State, out: &mut StepOutput, id: &str, accepted: Accepted<'_>) {
-    let Some(asked) = state.run.consultations.remove(id) else { return };
-    let about = format!("You asked the expert {}. Its advice:", asked.expert);
-    let advice = accepted.signal.body();
-    let summary = format!("Passed on the advice of the expert {}", asked.expert);
-    let decision = decision(Rule::ExpertAdvised, summary)
-        .because(format!("it answered {id}"))
-        .seen([accepted.evidence()])
-        .next(format!("the {} continues with it", asked.role.label()));
-    out.decided(asked.task.map(|no| state.at(no)), decision);
-    match asked.task {
-        Some(no) => {
-            state.at_mut(no).note(about, &advice);
-            state.set_wait(no, Wait::Slot);
-        }
-        None => {
-            remediation::note(state, &about, &advice);
-            schedule::dispatch_repair(state, out, asked.role);
-        }
-    }
-}
-
-/// An expert gave no answer: it tries again, or a human is asked.
-pub(super) fn failed(state: &mut State, out: &mut StepOutput, id: &str, why: &str) {
-    let most = state.run.config.expert_tries;
-    let Some(asked) = state.run.consultations.get_mut(id) else { return };
-    if asked.tries >= most {
-        let tries = counted(asked.tries, "attempt");
-        let new = |expert: &str| {
-            let because = format!("{tries} of the expert {expert} failed. Last: {why}");
-            NewQuestion::new(Rule::ExpertTriesUsedUp, because)
-        };
-        return escalate(state, out, id, new, "");
-    }
-    let note = format!("Your last attempt gave no answer: {why}.");
-    remember(&mut asked.notes, PromptNote::new(note, ""));
-    let (expert, tries, task) = (asked.expert.clone(), asked.tries, asked.task);
-    let summary = format!("Asked the expert {expert} again after {}", counted(tries, "attempt"));
-    let decision = decision(Rule::ExpertRetried, summary)
-        .because(why)
-        .next(format!("after {} a human is asked", counted(most, "attempt")));
-    out.decided(task.map(|no| state.at(no)), decision);
-    schedule::dispatch_expert(state, out, id);
-}
-
-/// No expert has the answer: a human must give it.
-fn escalate(
-    state: &mut State,
-    out: &mut StepOutput,
-    id: &str,
-    new: impl FnOnce(&str) -> NewQuestion,
-    report: &str,
-) {
-    let Some(asked) = state.run.consultations.remove(id) else { return };
-    let new = new(&asked.expert).asking(asked.prompt.lines().next().unwrap_or_default()).knowing(
-        format!(
-            "The {} asked the expert {}:\n{}\n\n{}",
-            asked.role.label(),
-            asked.expert,
-            asked.prompt,
-            match report.trim() {
-                "" => "The expert gave no answer.".to_owned(),
-                report => format!("The expert reported:\n{report}"),
-            }
-        ),
-    );
-    match asked.task {
-        Some(no) => human::ask_about(state, out, no, new),
-        None => {
-            let about = QuestionSubject::Infrastructure { role: asked.role };
-            human::ask(state, out, about, NewQuestion { options: &[], ..new });
-        }
-    }
-}
-
-/// The planner is done: the experts it created are registered once their files are there. The work
-/// waits for that, so that its first agents know them.
-pub(super) fn planned<'s>(
-    state: &mut State,
-    out: &mut StepOutput,
-    reported: impl Iterator<Item = Accepted<'s>>,
-) {
-    for accepted in reported.filter(|it| it.kind == SignalKind::ExpertCreated) {
+impl State {
+    /// An agent needs an expert.
+    pub(super) fn consult(&mut self, (task, role): (Option<usize>, Role), accepted: Accepted<'_>) {
         let signal = accepted.signal;
-        let name = signal.subject.clone().unwrap_or_default();
-        let full = state.run.experts.len() + state.run.candidates.len() >= EXPERTS_MAX;
-        let file = locks::normal(&signal.field("file"));
-        let Some(file) = file.filter(|_| !full) else {
-            let because = if full {
-                format!("there are {EXPERTS_MAX} experts already, the most there may be")
-            } else {
-                "it names no file inside the project".to_owned()
+        let wanted = signal.field("target_agent");
+        let known =
+            self.run.experts.known.keys().find(|name| name.eq_ignore_ascii_case(wanted.trim()));
+        let Some(expert) = known.cloned() else {
+            let names: Vec<&str> = self.run.experts.known.keys().map(String::as_str).collect();
+            let why = match &*names {
+                [] => "there are no experts".to_owned(),
+                names => format!("there is no such expert; ask one of: {}", names.join(", ")),
             };
-            left_out(out, &name, &because, Some(accepted));
-            continue;
+            return match task {
+                Some(no) => self.refuse_signal(no, accepted, "unknown_expert", why),
+                None => {
+                    self.note_repair("Your request for an expert was refused:", &why);
+                    let why =
+                        format!("the {} asked for an expert that does not exist", role.label());
+                    self.next_repair(&why, vec![accepted.evidence()]);
+                }
+            };
         };
-        let expertise =
-            cut(&signal.first_field(&["gap_filled", "expertise_encoded"]), EXPERTISE_MAX);
-        let candidate = ExpertCandidate { file: file.clone(), expertise };
-        state.run.candidates.insert(name.clone(), candidate);
-        let decision = decision(Rule::ExpertCreated, format!("Looking for the file of {name}"))
-            .because("the planner created this expert")
+        self.run.experts.consultations_started += 1;
+        let id = format!("req-{}", self.run.experts.consultations_started);
+        let consultation = Consultation {
+            expert: expert.clone(),
+            task,
+            role,
+            kind: cut(&signal.field("request_type"), EXPERTISE_MAX),
+            snapshot: cut(&signal.field("context_snapshot"), EXPERTISE_MAX),
+            prompt: cut(&signal.field("delegation_prompt"), PROMPT_MAX),
+            tries: 0,
+            notes: Vec::new(),
+        };
+        self.run.experts.consultations.insert(id.clone(), consultation);
+        if let Some(no) = task {
+            self.at_mut(no).resume = Some(accepted.agent);
+            self.set_wait(no, Wait::Expert { request: id.clone() });
+        }
+        let decision = decision(Rule::ExpertAsked, format!("Asked the expert {expert}"))
+            .because(format!("the {} wants its advice", role.label()))
             .seen([accepted.evidence()])
-            .next(format!("agents can ask it if {file} is there"));
-        out.decided(None, decision);
-        out.effects.push(Effect::CheckExpert { name, file });
+            .next(format!("the {} continues with the answer to {id}", role.label()));
+        self.decided(task, decision);
+        self.dispatch_expert(&id);
     }
-    if state.run.candidates.is_empty() {
-        schedule::plan_is_over(state);
-    } else {
-        state.run.stage = Stage::CheckingExperts;
-        state.run.checking_since = Some(out.now);
-    }
-}
 
-/// Whether an expert's file is there is known.
-pub(super) fn checked(state: &mut State, out: &mut StepOutput, name: &str, present: bool) {
-    let Some(ExpertCandidate { file, expertise }) = state.run.candidates.remove(name) else {
-        return;
-    };
-    if present {
-        state.run.experts.insert(name.to_owned(), expertise);
-        let decision = decision(Rule::ExpertRegistered, format!("Registered the expert {name}"))
-            .because(format!("{file} is there"))
-            .next("agents can ask it");
-        out.decided(None, decision);
-    } else {
-        left_out(out, name, &format!("{file} is missing"), None);
+    /// A signal of an expert counts.
+    pub(super) fn apply_expert(&mut self, id: &str, accepted: Accepted<'_>) {
+        match accepted.kind {
+            SignalKind::ExpertAdvice => self.pass_advice_on(id, accepted),
+            SignalKind::ExpertUnsuccessful => {
+                let new = |expert: &str| {
+                    let because = format!("the expert {expert} has no answer");
+                    NewQuestion::new(Rule::ExpertUnsuccessful, because).seen([accepted.evidence()])
+                };
+                self.escalate(id, new, &accepted.signal.body());
+            }
+            SignalKind::FileConflict => self.expert_failed(id, "an expert changes no files"),
+            // Reported by no expert.
+            _ => {}
+        }
     }
-    if state.run.candidates.is_empty() && state.run.stage == Stage::CheckingExperts {
-        schedule::plan_is_over(state);
-    }
-}
 
-/// Nobody said in time whether the files are there: the work starts without those experts.
-pub(super) fn checks_are_overdue(state: &mut State, out: &mut StepOutput) {
-    for (name, candidate) in std::mem::take(&mut state.run.candidates) {
-        let because = format!("nobody reported in time whether {} is there", candidate.file);
-        left_out(out, &name, &because, None);
+    fn pass_advice_on(&mut self, id: &str, accepted: Accepted<'_>) {
+        let Some(asked) = self.run.experts.consultations.remove(id) else { return };
+        let about = format!("You asked the expert {}. Its advice:", asked.expert);
+        let advice = accepted.signal.body();
+        let summary = format!("Passed on the advice of the expert {}", asked.expert);
+        let decision = decision(Rule::ExpertAdvised, summary)
+            .because(format!("it answered {id}"))
+            .seen([accepted.evidence()])
+            .next(format!("the {} continues with it", asked.role.label()));
+        self.decided(asked.task, decision);
+        match asked.task {
+            Some(no) => {
+                self.at_mut(no).note(about, &advice);
+                self.set_wait(no, Wait::Slot);
+            }
+            None => {
+                self.note_repair(&about, &advice);
+                self.dispatch_repair(asked.role);
+            }
+        }
     }
-    schedule::plan_is_over(state);
-}
 
-fn left_out(out: &mut StepOutput, name: &str, because: &str, seen: Option<Accepted<'_>>) {
-    let decision = decision(Rule::ExpertLeftOut, format!("Left out the expert {name}"))
-        .because(because)
-        .seen(seen.as_ref().map(Accepted::evidence))
-        .next("agents cannot ask it");
-    out.decided(None, decision);
-    let text = format!("The expert {name} was left out: {because}.");
-    out.notice((Notice::ExpertLeftOut, Severity::Warning), None, text);
+    /// An expert gave no answer: it tries again, or a human is asked.
+    pub(super) fn expert_failed(&mut self, id: &str, why: &str) {
+        let most = self.run.config.expert_tries;
+        let Some(asked) = self.run.experts.consultations.get_mut(id) else { return };
+        if asked.tries >= most {
+            let tries = counted(asked.tries, "attempt");
+            let new = |expert: &str| {
+                let because = format!("{tries} of the expert {expert} failed. Last: {why}");
+                NewQuestion::new(Rule::ExpertTriesUsedUp, because)
+            };
+            return self.escalate(id, new, "");
+        }
+        let note = format!("Your last attempt gave no answer: {why}.");
+        remember(&mut asked.notes, PromptNote::new(note, ""));
+        let (expert, tries, task) = (asked.expert.clone(), asked.tries, asked.task);
+        let summary =
+            format!("Asked the expert {expert} again after {}", counted(tries, "attempt"));
+        let decision = decision(Rule::ExpertRetried, summary)
+            .because(why)
+            .next(format!("after {} a human is asked", counted(most, "attempt")));
+        self.decided(task, decision);
+        self.dispatch_expert(id);
+    }
+
+    /// No expert has the answer: a human must give it.
+    fn escalate(&mut self, id: &str, new: impl FnOnce(&str) -> NewQuestion, report: &str) {
+        let Some(asked) = self.run.experts.consultations.remove(id) else { return };
+        let new = new(&asked.expert)
+            .asking(asked.prompt.lines().next().unwrap_or_default())
+            .knowing(format!(
+                "The {} asked the expert {}:\n{}\n\n{}",
+                asked.role.label(),
+                asked.expert,
+                asked.prompt,
+                match report.trim() {
+                    "" => "The expert gave no answer.".to_owned(),
+                    report => format!("The expert reported:\n{report}"),
+                }
+            ));
+        match asked.task {
+            Some(no) => self.ask_about(no, new),
+            None => {
+                let about = QuestionSubject::Infrastructure { role: asked.role };
+                self.ask(about, NewQuestion { options: &[], ..new });
+            }
+        }
+    }
+
+    /// The planner is done: the experts it created are registered once their files are there. The work
+    /// waits for that, so that its first agents know them.
+    pub(super) fn planned<'s>(&mut self, reported: impl Iterator<Item = Accepted<'s>>) {
+        for accepted in reported.filter(|it| it.kind == SignalKind::ExpertCreated) {
+            let signal = accepted.signal;
+            let name = signal.subject.clone().unwrap_or_default();
+            let full =
+                self.run.experts.known.len() + self.run.experts.candidates.len() >= EXPERTS_MAX;
+            let file = locks::normal(&signal.field("file"));
+            let Some(file) = file.filter(|_| !full) else {
+                let because = if full {
+                    format!("there are {EXPERTS_MAX} experts already, the most there may be")
+                } else {
+                    "it names no file inside the project".to_owned()
+                };
+                self.leave_expert_out(&name, &because, Some(accepted));
+                continue;
+            };
+            let expertise =
+                cut(&signal.first_field(&["gap_filled", "expertise_encoded"]), EXPERTISE_MAX);
+            let candidate = ExpertCandidate { file: file.clone(), expertise };
+            self.run.experts.candidates.insert(name.clone(), candidate);
+            let decision = decision(Rule::ExpertCreated, format!("Looking for the file of {name}"))
+                .because("the planner created this expert")
+                .seen([accepted.evidence()])
+                .next(format!("agents can ask it if {file} is there"));
+            self.decided(None, decision);
+            self.out.effects.push(Effect::CheckExpert { name, file });
+        }
+        if self.run.experts.candidates.is_empty() {
+            self.plan_is_over();
+        } else {
+            self.run.stage = Stage::CheckingExperts;
+            self.run.experts.checking_since = Some(self.out.now);
+        }
+    }
+
+    /// Whether an expert's file is there is known.
+    pub(super) fn expert_checked(&mut self, name: &str, present: bool) {
+        let Some(ExpertCandidate { file, expertise }) = self.run.experts.candidates.remove(name)
+        else {
+            return;
+        };
+        if present {
+            self.run.experts.known.insert(name.to_owned(), expertise);
+            let decision =
+                decision(Rule::ExpertRegistered, format!("Registered the expert {name}"))
+                    .because(format!("{file} is there"))
+                    .next("agents can ask it");
+            self.decided(None, decision);
+        } else {
+            self.leave_expert_out(name, &format!("{file} is missing"), None);
+        }
+        if self.run.experts.candidates.is_empty() && self.run.stage == Stage::CheckingExperts {
+            self.plan_is_over();
+        }
+    }
+
+    /// Nobody said in time whether the files are there: the work starts without those experts.
+    pub(super) fn expert_checks_overdue(&mut self) {
+        for (name, candidate) in std::mem::take(&mut self.run.experts.candidates) {
+            let because = format!("nobody reported in time whether {} is there", candidate.file);
+            self.leave_expert_out(&name, &because, None);
+        }
+        self.plan_is_over();
+    }
+
+    fn leave_expert_out(&mut self, name: &str, because: &str, seen: Option<Accepted<'_>>) {
+        let decision = decision(Rule::ExpertLeftOut, format!("Left out the expert {name}"))
+            .because(because)
+            .seen(seen.as_ref().map(Accepted::evidence))
+            .next("agents cannot ask it");
+        self.decided(None, decision);
+        let text = format!("The expert {name} was left out: {because}.");
+        self.notice((Notice::ExpertLeftOut, Severity::Warning), None, text);
+    }
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -1,15 +1,15 @@
 //! Agents of a task that achieve nothing: crashes, timeouts, refused signals, replies without a signal.
 
 use super::event::{Effect, Notice, Severity};
-use super::human::{self, NewQuestion};
+use super::human::NewQuestion;
 use super::judge::{AgentFailure, RefusedSignal, describe};
 use super::prompts;
 use super::reply::AgentReply;
 use super::rule::Rule;
-use super::sentences::counted;
 use super::signal::SignalKind;
-use super::state::{State, StepOutput, decision};
+use super::state::{State, decision};
 use super::task::Wait;
+use crate::words::counted;
 use crate::{Evidence, Miss, words};
 
 /// How many near misses of a reply are shown.
@@ -17,117 +17,115 @@ const NEAR_MISSES_SHOWN: usize = 3;
 /// How much of a near miss stands in a sentence.
 const QUOTE_MAX: usize = 80;
 
-/// The agent of a task achieved nothing.
-pub(super) fn failed(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: usize,
-    agent: u64,
-    it: AgentFailure,
-) {
-    let rule = match it {
-        AgentFailure::Refused(refused) => return self::refused(state, out, no, agent, refused),
-        AgentFailure::Unknown(reply) => {
-            if unknown(state, out, no, agent, &reply) {
-                state.at_mut(no).resume = Some(agent);
-                state.set_wait(no, Wait::Slot);
-            }
-            return;
-        }
-        AgentFailure::Crashed(_) => Rule::AgentCrashed,
-        AgentFailure::NoAnswer(_) | AgentFailure::TimedOut(_) => Rule::AgentTimedOut,
-        AgentFailure::Stagnated(_) => Rule::AgentStagnated,
-        AgentFailure::Stalled(_) => Rule::AgentStalled,
-    };
-    state.at_mut(no).resume = None;
-    let because = format!("the {} {}", state.at(no).role.label(), describe(&it));
-    replace(state, out, no, rule, &because);
-}
-
-/// Nothing that the agent reported counts: it starts again with the reason.
-pub(super) fn refused(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: usize,
-    agent: u64,
-    refused: Vec<RefusedSignal>,
-) {
-    let limit = state.run.config.refusal_limit;
-    let seen: Vec<Evidence> = refused.iter().map(|it| it.evidence.clone()).collect();
-    let reason = describe(&AgentFailure::Refused(refused));
-    let task = state.at_mut(no);
-    task.counters.refusals += 1;
-    task.resume = Some(agent);
-    let times = task.counters.refusals;
-    let role = task.role.label();
-    let because = format!("the {role} {reason}");
-    task.note(format!("Your last reply changed nothing: you {reason}."), "");
-    (task.last_failure, task.last_refused) = (Some(because.clone()), seen.last().cloned());
-    if times >= limit {
-        let why = format!("{} did not count. Last: {because}", counted(times, "report"));
-        let new = NewQuestion::new(Rule::RefusalLimit, why).seen(seen);
-        return human::ask_about(state, out, no, new);
+impl State {
+    /// Notifies programs of a reply that held no signal.
+    fn notice_unknown(&mut self, level: Severity, no: usize, attempt: u32, preview: &str) {
+        let task = self.at(no);
+        let (name, role) = (task.name(), task.role.label());
+        let notice = Effect::Notice {
+            notice: Notice::UnknownSignalRecovery,
+            level,
+            task: Some(task.spec.id.clone()),
+            text: format!("{name}: no signal in the {role}'s reply, attempt {attempt}"),
+            attempt: Some(attempt),
+            output_preview: Some(preview.to_owned()),
+        };
+        self.out.effects.push(notice);
     }
-    state.set_wait(no, Wait::Slot);
-    let decision = decision(Rule::ReplyRefused, format!("Refused the {role}'s reply"))
-        .because(because)
-        .seen(seen)
-        .next(format!("the {role} starts again and is told why"));
-    out.decided(Some(state.at(no)), decision);
-}
 
-/// Counts a reply without a signal. Returns whether the same agent may try again; if not, it is
-/// replaced.
-pub(super) fn unknown(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: usize,
-    agent: u64,
-    reply: &AgentReply,
-) -> bool {
-    let limit = state.run.config.unknown_limit;
-    let seen = unknown_evidence(reply, agent);
-    let id = state.at(no).spec.id.clone();
-    let task = state.at_mut(no);
-    task.counters.unknown += 1;
-    let (attempt, role) = (task.counters.unknown, task.role);
-    let because = no_signal(reply);
-    task.last_failure = Some(format!("the {}'s reply holds no signal", role.label()));
-    task.last_refused = seen.last().cloned();
-    if attempt < limit {
-        task.note(prompts::no_signal(reply), "");
-        let level = if attempt == 1 { Severity::Warning } else { Severity::Error };
-        out.unknown(level, state.at(no), attempt, &reply.preview);
-        let summary = format!("No signal in the {}'s reply; asked again", role.label());
-        let decision = decision(Rule::UnknownReply, summary)
+    /// The agent of a task achieved nothing.
+    pub(super) fn task_agent_failed(&mut self, no: usize, agent: u64, it: AgentFailure) {
+        let rule = match it {
+            AgentFailure::Refused(refused) => return self.reply_refused(no, agent, refused),
+            AgentFailure::Unknown(reply) => {
+                if self.count_unknown(no, agent, &reply) {
+                    self.at_mut(no).resume = Some(agent);
+                    self.set_wait(no, Wait::Slot);
+                }
+                return;
+            }
+            AgentFailure::Crashed(_) => Rule::AgentCrashed,
+            AgentFailure::NoAnswer(_) | AgentFailure::TimedOut(_) => Rule::AgentTimedOut,
+            AgentFailure::Stagnated(_) => Rule::AgentStagnated,
+            AgentFailure::Stalled(_) => Rule::AgentStalled,
+        };
+        self.at_mut(no).resume = None;
+        let because = format!("the {} {}", self.at(no).role.label(), describe(&it));
+        self.replace_agent(no, rule, &because);
+    }
+
+    /// Nothing that the agent reported counts: it starts again with the reason.
+    pub(super) fn reply_refused(&mut self, no: usize, agent: u64, refused: Vec<RefusedSignal>) {
+        let limit = self.run.config.refusal_limit;
+        let seen: Vec<Evidence> = refused.iter().map(|it| it.evidence.clone()).collect();
+        let reason = describe(&AgentFailure::Refused(refused));
+        let task = self.at_mut(no);
+        task.counters.refusals += 1;
+        task.resume = Some(agent);
+        let times = task.counters.refusals;
+        let role = task.role.label();
+        let because = format!("the {role} {reason}");
+        task.note(format!("Your last reply changed nothing: you {reason}."), "");
+        (task.last_failure, task.last_refused) = (Some(because.clone()), seen.last().cloned());
+        if times >= limit {
+            let why = format!("{} did not count. Last: {because}", counted(times, "report"));
+            let new = NewQuestion::new(Rule::RefusalLimit, why).seen(seen);
+            return self.ask_about(no, new);
+        }
+        self.set_wait(no, Wait::Slot);
+        let decision = decision(Rule::ReplyRefused, format!("Refused the {role}'s reply"))
             .because(because)
             .seen(seen)
-            .next(format!("the {} tries again, in its session if the host has one", role.label()));
-        out.decided(Some(state.at(no)), decision);
-        return true;
+            .next(format!("the {role} starts again and is told why"));
+        self.decided(Some(no), decision);
     }
-    task.counters.unknown = 0;
-    task.resume = None;
-    task.notes.retain(|note| !note.heading.starts_with(prompts::NO_SIGNAL));
-    task.note(prompts::exact_forms(role, &id, attempt), "");
-    let why = format!("{attempt} replies in a row hold no signal");
-    let text = format!("{}: {why}; another {} starts.", state.at(no).name(), role.label());
-    out.notice((Notice::AgentSignalFailure, Severity::Error), Some(state.at(no)), text);
-    let decision = decision(Rule::UnknownLimit, format!("Gave up on the {}", role.label()))
-        .because(match reply.near_misses.is_empty() {
-            true => why,
-            false => format!("{why}. Last: {because}"),
-        })
-        .seen(seen)
-        .next("another one starts with the exact forms; this counts as a timeout");
-    out.decided(Some(state.at(no)), decision);
-    state.retire(agent);
-    if state.run.config.requests {
-        out.effects.push(Effect::End { agent });
+
+    /// Counts a reply without a signal. Returns whether the same agent may try again; if not, it is
+    /// replaced.
+    pub(super) fn count_unknown(&mut self, no: usize, agent: u64, reply: &AgentReply) -> bool {
+        let limit = self.run.config.unknown_limit;
+        let seen = unknown_evidence(reply, agent);
+        let id = self.at(no).spec.id.clone();
+        let task = self.at_mut(no);
+        task.counters.unknown += 1;
+        let (attempt, role) = (task.counters.unknown, task.role);
+        let because = no_signal(reply);
+        task.last_failure = Some(format!("the {}'s reply holds no signal", role.label()));
+        task.last_refused = seen.last().cloned();
+        if attempt < limit {
+            task.note(prompts::no_signal(reply), "");
+            let level = if attempt == 1 { Severity::Warning } else { Severity::Error };
+            self.notice_unknown(level, no, attempt, &reply.preview);
+            let summary = format!("No signal in the {}'s reply; asked again", role.label());
+            let decision = decision(Rule::UnknownReply, summary).because(because).seen(seen).next(
+                format!("the {} tries again, in its session if the host has one", role.label()),
+            );
+            self.decided(Some(no), decision);
+            return true;
+        }
+        task.counters.unknown = 0;
+        task.resume = None;
+        task.notes.retain(|note| !note.heading.starts_with(prompts::NO_SIGNAL));
+        task.note(prompts::exact_forms(role, &id, attempt), "");
+        let why = format!("{attempt} replies in a row hold no signal");
+        let text = format!("{}: {why}; another {} starts.", self.at(no).name(), role.label());
+        self.notice((Notice::AgentSignalFailure, Severity::Error), Some(no), text);
+        let decision = decision(Rule::UnknownLimit, format!("Gave up on the {}", role.label()))
+            .because(match reply.near_misses.is_empty() {
+                true => why,
+                false => format!("{why}. Last: {because}"),
+            })
+            .seen(seen)
+            .next("another one starts with the exact forms; this counts as a timeout");
+        self.decided(Some(no), decision);
+        self.retire(agent);
+        if self.run.config.requests {
+            self.out.effects.push(Effect::End { agent });
+        }
+        let because = format!("the {}'s reply holds no signal", role.label());
+        self.replace_agent(no, Rule::AgentReplaced, &because);
+        false
     }
-    let because = format!("the {}'s reply holds no signal", role.label());
-    replace(state, out, no, Rule::AgentReplaced, &because);
-    false
 }
 
 /// What is wrong with a reply without a signal.
@@ -173,30 +171,32 @@ pub(super) fn near_miss(miss: &Miss, agent: u64) -> Evidence {
 
 /// Whether an agent wanted an expert and left out what a request needs.
 fn is_malformed_delegation(miss: &Miss) -> bool {
-    miss.name == SignalKind::ExpertRequest.name()
+    miss.name == SignalKind::ExpertRequest.as_str()
         && matches!(&*miss.reason, "missing_field" | "unclosed" | "bad_value" | "placeholder")
 }
 
-/// Counts a timeout: the task gets another agent, or a human is asked.
-fn replace(state: &mut State, out: &mut StepOutput, no: usize, rule: Rule, because: &str) {
-    let limit = state.run.config.timeout_limit;
-    let task = state.at_mut(no);
-    task.counters.timeouts += 1;
-    let (times, role) = (task.counters.timeouts, task.role.label());
-    task.last_failure = Some(because.to_owned());
-    task.note(
-        format!("The agent before you did not finish: {because}. Look at what it left behind."),
-        "",
-    );
-    if times >= limit {
-        let seen = task.last_refused.clone();
-        let why = format!("{} failed. Last: {because}", counted(times, "attempt"));
-        let new = NewQuestion::new(Rule::TimeoutLimit, why).seen(seen);
-        return human::ask_about(state, out, no, new);
+impl State {
+    /// Counts a timeout: the task gets another agent, or a human is asked.
+    fn replace_agent(&mut self, no: usize, rule: Rule, because: &str) {
+        let limit = self.run.config.timeout_limit;
+        let task = self.at_mut(no);
+        task.counters.timeouts += 1;
+        let (times, role) = (task.counters.timeouts, task.role.label());
+        task.last_failure = Some(because.to_owned());
+        task.note(
+            format!("The agent before you did not finish: {because}. Look at what it left behind."),
+            "",
+        );
+        if times >= limit {
+            let seen = task.last_refused.clone();
+            let why = format!("{} failed. Last: {because}", counted(times, "attempt"));
+            let new = NewQuestion::new(Rule::TimeoutLimit, why).seen(seen);
+            return self.ask_about(no, new);
+        }
+        self.set_wait(no, Wait::Slot);
+        let decision = decision(rule, format!("Replaced the {role}"))
+            .because(because)
+            .next(format!("another {role} starts as soon as a slot is free"));
+        self.decided(Some(no), decision);
     }
-    state.set_wait(no, Wait::Slot);
-    let decision = decision(rule, format!("Replaced the {role}"))
-        .because(because)
-        .next(format!("another {role} starts as soon as a slot is free"));
-    out.decided(Some(state.at(no)), decision);
 }

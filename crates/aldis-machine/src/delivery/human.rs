@@ -4,12 +4,11 @@ use super::event::{Effect, Notice, Severity};
 use super::reply::{ReportedSignal, preview};
 use super::rule::Rule;
 use super::run::{Ending, Question, QuestionSubject};
-use super::sentences::{cause, counted, listed};
 use super::signal::Role;
-use super::state::{State, StepOutput, decision};
+use super::state::{State, decision};
 use super::task::{Counters, Task, Wait};
-use super::{locks, remediation, schedule, workflow};
 use crate::Evidence;
+use crate::words::{cause, counted, listed};
 
 /// How much of a question is kept, and how much of it in one line.
 const TEXT_MAX: usize = 4_000;
@@ -84,81 +83,74 @@ impl NewQuestion {
 /// The keys of a request that are shown elsewhere.
 const NOT_DETAILS: [&str; 3] = ["agent", "question", "task"];
 
-/// Asks how a task continues.
-pub(super) fn ask_about(state: &mut State, out: &mut StepOutput, no: usize, new: NewQuestion) {
-    ask(state, out, QuestionSubject::Task { task: no }, new);
-}
-
-/// Asks a human. No slot is filled before the answer.
-pub(super) fn ask(
-    state: &mut State,
-    out: &mut StepOutput,
-    about: QuestionSubject,
-    new: NewQuestion,
-) {
-    state.run.questions_asked += 1;
-    let id = format!("q{}", state.run.questions_asked);
-    let no = task_of(about);
-    if let Some(no) = no {
-        state.set_wait(no, Wait::Human { question: id.clone() });
+impl State {
+    /// Asks how a task continues.
+    pub(super) fn ask_about(&mut self, no: usize, new: NewQuestion) {
+        self.ask(QuestionSubject::Task { task: no }, new);
     }
-    let NewQuestion { rule, because, question, details, options, seen } = new;
-    let line = |text: &str| -> String {
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.chars().take(LINE_MAX).collect()
-    };
-    let name = no.map(|no| state.at(no).name());
-    let short = match (line(&question), &name) {
-        (short, _) if !short.is_empty() => short,
-        (_, Some(name)) => format!("{name} needs your help: {because}. How should it continue?"),
-        (_, None) => format!("The delivery needs your help: {because}. How should it continue?"),
-    };
-    let whole = if question.trim().is_empty() { &short } else { question.trim() };
-    let text: String =
-        format!("{whole}\n\n{}", details.trim()).trim().chars().take(TEXT_MAX).collect();
-    let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
-    state.run.questions.insert(
-        id.clone(),
-        Question {
-            about,
-            question: short.clone(),
-            text: text.clone(),
-            options: options.clone(),
-            asked_at: out.now,
-        },
-    );
-    let task = no.map(|no| state.at(no));
-    let decision = decision(rule, format!("Asked a human: {short}"))
-        .because(because)
-        .seen(seen)
-        .next(how_to_answer(&id, &options));
-    let notice = match name {
-        Some(name) if !text.contains(&name) => format!("{name}: {text}"),
-        _ => text,
-    };
-    out.notice((Notice::Question, Severity::Warning), task, notice);
-    out.decided(task, decision);
-    ask_again(state, out, &id);
-}
 
-/// Shows an open question.
-pub(super) fn ask_again(state: &State, out: &mut StepOutput, id: &str) {
-    let Some(question) = state.run.questions.get(id) else { return };
-    let task = task_of(question.about).map(|no| state.at(no));
-    out.effects.push(Effect::Ask {
-        id: id.to_owned(),
-        task: task.map(|task| task.spec.id.clone()),
-        title: task.and_then(Task::title),
-        question: question.in_one_line().to_owned(),
-        text: question.text.clone(),
-        options: question.options.clone(),
-    });
-}
+    /// Asks a human. No slot is filled before the answer.
+    pub(super) fn ask(&mut self, about: QuestionSubject, new: NewQuestion) {
+        self.run.questions_asked += 1;
+        let id = format!("q{}", self.run.questions_asked);
+        let no = about.task();
+        if let Some(no) = no {
+            self.set_wait(no, Wait::Human { question: id.clone() });
+        }
+        let NewQuestion { rule, because, question, details, options, seen } = new;
+        let line = |text: &str| -> String {
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            line.chars().take(LINE_MAX).collect()
+        };
+        let name = no.map(|no| self.at(no).name());
+        let short = match (line(&question), &name) {
+            (short, _) if !short.is_empty() => short,
+            (_, Some(name)) => {
+                format!("{name} needs your help: {because}. How should it continue?")
+            }
+            (_, None) => {
+                format!("The delivery needs your help: {because}. How should it continue?")
+            }
+        };
+        let whole = if question.trim().is_empty() { &short } else { question.trim() };
+        let text: String =
+            format!("{whole}\n\n{}", details.trim()).trim().chars().take(TEXT_MAX).collect();
+        let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
+        self.run.questions.insert(
+            id.clone(),
+            Question {
+                about,
+                question: short.clone(),
+                text: text.clone(),
+                options: options.clone(),
+                asked_at: self.out.now,
+            },
+        );
+        let decision = decision(rule, format!("Asked a human: {short}"))
+            .because(because)
+            .seen(seen)
+            .next(how_to_answer(&id, &options));
+        let notice = match name {
+            Some(name) if !text.contains(&name) => format!("{name}: {text}"),
+            _ => text,
+        };
+        self.notice((Notice::Question, Severity::Warning), no, notice);
+        self.decided(no, decision);
+        self.show_question(&id);
+    }
 
-pub(super) fn task_of(about: QuestionSubject) -> Option<usize> {
-    match about {
-        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
-        QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,
+    /// Shows an open question.
+    pub(super) fn show_question(&mut self, id: &str) {
+        let Some(question) = self.run.questions.get(id) else { return };
+        let task = question.about.task().map(|no| self.at(no));
+        self.out.effects.push(Effect::Ask {
+            id: id.to_owned(),
+            task: task.map(|task| task.spec.id.clone()),
+            title: task.and_then(Task::title),
+            question: question.in_one_line().to_owned(),
+            text: question.text.clone(),
+            options: question.options.clone(),
+        });
     }
 }
 
@@ -177,177 +169,176 @@ fn how_to_answer(id: &str, options: &[String]) -> String {
     }
 }
 
-/// Returns what to do about the questions that are open, if there are any.
-pub(super) fn open_questions(state: &State) -> Option<String> {
-    let ids: Vec<String> = state.run.questions.keys().cloned().collect();
-    let first = ids.first()?;
-    let verb = if ids.len() == 1 { "waits" } else { "wait" };
-    let (count, shown) = (counted(ids.len(), "question"), listed(&ids, NAMES_MAX));
-    Some(format!("{count} {verb} for you ({shown}): aldis answer {first} TEXT"))
-}
+impl State {
+    /// Returns what to do about the questions that are open, if there are any.
+    pub(super) fn open_questions(&self) -> Option<String> {
+        let ids: Vec<String> = self.run.questions.keys().cloned().collect();
+        let first = ids.first()?;
+        let verb = if ids.len() == 1 { "waits" } else { "wait" };
+        let (count, shown) = (counted(ids.len(), "question"), listed(&ids, NAMES_MAX));
+        Some(format!("{count} {verb} for you ({shown}): aldis answer {first} TEXT"))
+    }
 
-/// A human answers.
-pub(super) fn answered(state: &mut State, out: &mut StepOutput, id: &str, text: &str, by: &str) {
-    let Some(question) = state.run.questions.remove(id) else { return };
-    let word = text.trim().to_ascii_lowercase();
-    let task = task_of(question.about);
-    let because = match by.trim() {
-        "" => "an answer came".to_owned(),
-        by => format!("an answer came by {by}"),
-    };
-    let decision = decision(Rule::QuestionAnswered, format!("Took the answer to {id}"))
-        .because(because)
-        .seen([Evidence { what: "said".to_owned(), quote: preview(text), ..Evidence::default() }])
-        .next(after_answer(state, question.about, &word));
-    out.decided(task.map(|no| state.at(no)), decision);
-    match question.about {
-        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } if word == FAIL => {
-            give_up(state, out, task);
-        }
-        QuestionSubject::Task { task } => continue_with(state, task, &question.text, text),
-        QuestionSubject::Expansion { task } => match state.at_mut(task).proposal.take() {
-            Some(proposal) if word == "accept" => {
-                reset(state, task);
-                workflow::apply_expansion(state, task, proposal);
+    /// A human answers.
+    pub(super) fn answered(&mut self, id: &str, text: &str, by: &str) {
+        let Some(question) = self.run.questions.remove(id) else { return };
+        let word = text.trim().to_ascii_lowercase();
+        let task = question.about.task();
+        let because = match by.trim() {
+            "" => "an answer came".to_owned(),
+            by => format!("an answer came by {by}"),
+        };
+        let decision = decision(Rule::QuestionAnswered, format!("Took the answer to {id}"))
+            .because(because)
+            .seen([Evidence::new("said", preview(text))])
+            .next(self.after_answer(question.about, &word));
+        self.decided(task, decision);
+        match question.about {
+            QuestionSubject::Task { task } | QuestionSubject::Expansion { task }
+                if word == FAIL =>
+            {
+                self.give_task_up(task);
             }
-            _ => continue_with(state, task, &question.text, text),
-        },
-        QuestionSubject::RemediationExhausted if word == "halt" => state.end(out, Ending::Halted),
-        QuestionSubject::RemediationExhausted if word == "override" => {
-            remediation::ended(state, out, "a human answered `override`");
-        }
-        QuestionSubject::RemediationExhausted => remediation::retry(state, out, text),
-        QuestionSubject::Infrastructure { role } => {
-            remediation::note(state, "A human was asked:", &question.text);
-            remediation::note(state, "The human answered:", text);
-            schedule::dispatch_repair(state, out, role);
+            QuestionSubject::Task { task } => self.continue_with(task, &question.text, text),
+            QuestionSubject::Expansion { task } => match self.at_mut(task).proposal.take() {
+                Some(proposal) if word == "accept" => {
+                    self.reset_counters(task);
+                    self.apply_expansion(task, proposal);
+                }
+                _ => self.continue_with(task, &question.text, text),
+            },
+            QuestionSubject::RemediationExhausted if word == "halt" => self.end(Ending::Halted),
+            QuestionSubject::RemediationExhausted if word == "override" => {
+                self.end_remediation("a human answered `override`");
+            }
+            QuestionSubject::RemediationExhausted => self.retry_repair(text),
+            QuestionSubject::Infrastructure { role } => {
+                self.note_repair("A human was asked:", &question.text);
+                self.note_repair("The human answered:", text);
+                self.dispatch_repair(role);
+            }
         }
     }
-}
 
-/// What happens because of an answer.
-fn after_answer(state: &State, about: QuestionSubject, word: &str) -> String {
-    let next = match (about, word) {
-        (QuestionSubject::Task { .. } | QuestionSubject::Expansion { .. }, FAIL) => {
-            "the task is given up".to_owned()
+    /// What happens because of an answer.
+    fn after_answer(&self, about: QuestionSubject, word: &str) -> String {
+        let next = match (about, word) {
+            (QuestionSubject::Task { .. } | QuestionSubject::Expansion { .. }, FAIL) => {
+                "the task is given up".to_owned()
+            }
+            (QuestionSubject::Expansion { .. }, "accept") => {
+                "a developer starts with the proposed criteria".to_owned()
+            }
+            (QuestionSubject::Task { task } | QuestionSubject::Expansion { task }, _) => {
+                format!("the {} starts again with the answer", self.at(task).role.label())
+            }
+            (QuestionSubject::RemediationExhausted, "halt") => "the delivery ends".to_owned(),
+            (QuestionSubject::RemediationExhausted, "override") => "the work continues".to_owned(),
+            (QuestionSubject::RemediationExhausted, _) => "a remediation agent starts".to_owned(),
+            (QuestionSubject::Infrastructure { role }, _) => {
+                format!("the {} starts again with the answer", role.label())
+            }
+        };
+        match self.run.ending {
+            None => next,
+            Some(_) => format!("{next} when the delivery is continued: aldis deliver --continue"),
         }
-        (QuestionSubject::Expansion { .. }, "accept") => {
-            "a developer starts with the proposed criteria".to_owned()
+    }
+
+    /// Lets a task continue with an answer.
+    fn continue_with(&mut self, no: usize, question: &str, answer: &str) {
+        self.reset_counters(no);
+        let task = self.at_mut(no);
+        task.note("A human was asked:", question);
+        task.note("The human answered. The answer goes before everything else:", answer);
+        self.set_wait(no, Wait::Slot);
+    }
+
+    /// A human looked at the task: what led to the question is counted from 0 again.
+    fn reset_counters(&mut self, no: usize) {
+        let task = self.at_mut(no);
+        task.counters = Counters::default();
+        task.ledger.forget_history();
+    }
+
+    /// A human gives a task up.
+    fn give_task_up(&mut self, no: usize) {
+        self.set_wait(no, Wait::Failed);
+        self.release_files(no);
+        let needing = self.index.dependents(no).iter().map(|no| self.at(*no).name());
+        let next = match &*needing.collect::<Vec<_>>() {
+            [] => "nothing to do".to_owned(),
+            names => {
+                format!("{} cannot start, because it needs this task", listed(names, NAMES_MAX))
+            }
+        };
+        let decision = decision(Rule::TaskGivenUp, "Gave the task up")
+            .because("a human answered `fail`")
+            .next(next);
+        let task = self.at(no);
+        let text = format!("{} was given up by a human.", task.name());
+        self.notice((Notice::TaskFailed, Severity::Error), Some(no), text);
+        self.decided(Some(no), decision);
+    }
+
+    /// A human wants no further agents, or wants them again.
+    pub(super) fn set_paused(&mut self, pause: bool, by: &str) {
+        if std::mem::replace(&mut self.run.paused, pause) == pause {
+            return;
         }
-        (QuestionSubject::Task { task } | QuestionSubject::Expansion { task }, _) => {
-            format!("the {} starts again with the answer", state.at(task).role.label())
+        let cause = cause(by);
+        let decision = if pause {
+            decision(Rule::Paused, "Paused the delivery")
+                .because(format!("paused by {cause}"))
+                .next("agents at work finish; `aldis resume` starts new ones again")
+        } else {
+            decision(Rule::Resumed, "Resumed the delivery")
+                .because(format!("resumed by {cause}"))
+                .next("free slots are filled again")
+        };
+        self.decided(None, decision);
+    }
+
+    /// A human has a message for agents: those of a task, of a role, or of all tasks that are not over.
+    pub(super) fn tell(&mut self, text: &str, to: Option<&str>, by: &str) {
+        let role = to.and_then(Role::named);
+        let only = to.filter(|_| role.is_none());
+        let meant = |task: &Task| {
+            only.is_none_or(|id| task.spec.id == id) && role.is_none_or(|role| task.role == role)
+        };
+        let over = |task: &Task| matches!(task.wait, Wait::Complete | Wait::Failed);
+        let tasks: Vec<usize> =
+            (0..self.tasks.len()).filter(|no| meant(self.at(*no)) && !over(self.at(*no))).collect();
+        for no in &tasks {
+            self.at_mut(*no).note("A message from the human you work for:", text);
         }
-        (QuestionSubject::RemediationExhausted, "halt") => "the delivery ends".to_owned(),
-        (QuestionSubject::RemediationExhausted, "override") => "the work continues".to_owned(),
-        (QuestionSubject::RemediationExhausted, _) => "a remediation agent starts".to_owned(),
-        (QuestionSubject::Infrastructure { role }, _) => {
-            format!("the {} starts again with the answer", role.label())
+        let (summary, next) = match tasks.len() {
+            0 => ("Found nobody for the message".to_owned(), "every task that is meant is over"),
+            count => (
+                format!("Queued a message for {}", counted(count, "task")),
+                "the next agent of each of these tasks reads it",
+            ),
+        };
+        let decision = decision(Rule::MessageQueued, summary)
+            .because(format!("sent by {}", cause(by)))
+            .seen([Evidence::new("said", preview(text))])
+            .next(next);
+        let only = only.and_then(|id| self.index.number(id));
+        self.decided(only, decision);
+    }
+
+    /// A human wants the delivery to end.
+    pub(super) fn aborted(&mut self, by: &str) {
+        let mut next = "`aldis deliver --continue` continues where it was".to_owned();
+        if let Some(questions) = self.open_questions() {
+            next = format!("{next}; {questions}");
         }
-    };
-    match state.run.ending {
-        None => next,
-        Some(_) => format!("{next} when the delivery is continued: aldis deliver --continue"),
+        let (unfinished, evidence) = self.unfinished();
+        let decision = decision(Rule::Aborted, "Aborted the delivery")
+            .because(format!("ended by {}; {unfinished}", cause(by)))
+            .seen(evidence)
+            .next(next);
+        self.decided(None, decision);
+        self.end(Ending::Aborted);
     }
-}
-
-/// Lets a task continue with an answer.
-fn continue_with(state: &mut State, no: usize, question: &str, answer: &str) {
-    reset(state, no);
-    let task = state.at_mut(no);
-    task.note("A human was asked:", question);
-    task.note("The human answered. The answer goes before everything else:", answer);
-    state.set_wait(no, Wait::Slot);
-}
-
-/// A human looked at the task: what led to the question is counted from 0 again.
-fn reset(state: &mut State, no: usize) {
-    let task = state.at_mut(no);
-    task.counters = Counters::default();
-    task.ledger.forget_history();
-}
-
-/// A human gives a task up.
-fn give_up(state: &mut State, out: &mut StepOutput, no: usize) {
-    state.set_wait(no, Wait::Failed);
-    locks::release(state, out, no);
-    let needing = state.index.dependents(no).iter().map(|no| state.at(*no).name());
-    let next = match &*needing.collect::<Vec<_>>() {
-        [] => "nothing to do".to_owned(),
-        names => format!("{} cannot start, because it needs this task", listed(names, NAMES_MAX)),
-    };
-    let decision = decision(Rule::TaskGivenUp, "Gave the task up")
-        .because("a human answered `fail`")
-        .next(next);
-    let task = state.at(no);
-    let text = format!("{} was given up by a human.", task.name());
-    out.notice((Notice::TaskFailed, Severity::Error), Some(task), text);
-    out.decided(Some(task), decision);
-}
-
-/// A human wants no further agents, or wants them again.
-pub(super) fn paused(state: &mut State, out: &mut StepOutput, pause: bool, by: &str) {
-    if std::mem::replace(&mut state.run.paused, pause) == pause {
-        return;
-    }
-    let cause = cause(by);
-    let decision = if pause {
-        decision(Rule::Paused, "Paused the delivery")
-            .because(format!("paused by {cause}"))
-            .next("agents at work finish; `aldis resume` starts new ones again")
-    } else {
-        decision(Rule::Resumed, "Resumed the delivery")
-            .because(format!("resumed by {cause}"))
-            .next("free slots are filled again")
-    };
-    out.decided(None, decision);
-}
-
-/// A human has a message for agents: those of a task, of a role, or of all tasks that are not over.
-pub(super) fn tell(
-    state: &mut State,
-    out: &mut StepOutput,
-    text: &str,
-    to: Option<&str>,
-    by: &str,
-) {
-    let role = to.and_then(Role::named);
-    let only = to.filter(|_| role.is_none());
-    let meant = |task: &Task| {
-        only.is_none_or(|id| task.spec.id == id) && role.is_none_or(|role| task.role == role)
-    };
-    let over = |task: &Task| matches!(task.wait, Wait::Complete | Wait::Failed);
-    let tasks: Vec<usize> = (0..state.tasks().len())
-        .filter(|no| meant(state.at(*no)) && !over(state.at(*no)))
-        .collect();
-    for no in &tasks {
-        state.at_mut(*no).note("A message from the human you work for:", text);
-    }
-    let (summary, next) = match tasks.len() {
-        0 => ("Found nobody for the message".to_owned(), "every task that is meant is over"),
-        count => (
-            format!("Queued a message for {}", counted(count, "task")),
-            "the next agent of each of these tasks reads it",
-        ),
-    };
-    let decision = decision(Rule::MessageQueued, summary)
-        .because(format!("sent by {}", cause(by)))
-        .seen([Evidence { what: "said".to_owned(), quote: preview(text), ..Evidence::default() }])
-        .next(next);
-    let only = only.and_then(|id| state.task(id));
-    out.decided(only, decision);
-}
-
-/// A human wants the delivery to end.
-pub(super) fn aborted(state: &mut State, out: &mut StepOutput, by: &str) {
-    let mut next = "`aldis deliver --continue` continues where it was".to_owned();
-    if let Some(questions) = open_questions(state) {
-        next = format!("{next}; {questions}");
-    }
-    let (unfinished, evidence) = state.unfinished();
-    let decision = decision(Rule::Aborted, "Aborted the delivery")
-        .because(format!("ended by {}; {unfinished}", cause(by)))
-        .seen(evidence)
-        .next(next);
-    out.decided(None, decision);
-    state.end(out, Ending::Aborted);
 }

@@ -1,15 +1,15 @@
 //! What becomes of an agent's reply: who reported what, whether it counts, and which signal goes first.
 
 use super::event::{AgentRequest, Effect, Notice, Severity};
-use super::human::{self, NewQuestion};
+use super::human::NewQuestion;
 use super::reply::{AgentReply, ReportedSignal, preview};
 use super::rule::Rule;
 use super::run::{CheckpointRequest, QuestionSubject, Work, WorkingAgent};
-use super::sentences::{counted, span};
 use super::signal::{SignalKind, Subject};
-use super::state::{State, StepOutput, decision};
-use super::{expert, failures, liveness, prompts, remediation, schedule, workflow};
+use super::state::{State, decision};
+use super::{failures, prompts};
 use crate::run::Exit;
+use crate::words::{counted, duration};
 use crate::{Evidence, Refusal};
 
 /// Why an agent achieved nothing.
@@ -68,142 +68,132 @@ impl Accepted<'_> {
     }
 }
 
-/// An agent is done.
-pub(super) fn finished(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: u64,
-    exit: Option<Exit>,
-    reply: &AgentReply,
-) {
-    let Some(agent) = state.run.agents.get(&no).cloned() else {
-        return late(state, out, no, reply);
-    };
-    if let Some(exit) = exit.filter(|exit| !exit.is_clean()) {
-        state.retire(no);
-        return failed(state, out, (no, &agent), AgentFailure::Crashed(exit));
-    }
-    let SortedReply { counting, mut refused } = sorted(state, &agent, no, reply);
-    let is_checkpoint = |accepted: &&Accepted<'_>| accepted.kind == SignalKind::Checkpoint;
-    let mut checkpoints = counting.iter().filter(is_checkpoint);
-    checkpoints.clone().for_each(|accepted| workflow::checkpoint(state, out, &agent, *accepted));
-    let verdicts = counting.iter().filter(|accepted| !is_checkpoint(accepted));
-    let first = verdicts.clone().map(|accepted| accepted.kind.priority()).min();
-    // Among equals the last one counts.
-    let mut chosen = verdicts.clone().rfind(|it| Some(it.kind.priority()) == first);
-    if let Some(both) = chosen.and_then(|accepted| contradiction(&counting, *accepted)) {
-        refused.push(both);
-        chosen = None;
-    }
-    if !matches!(agent.work, Work::Task { .. }) || chosen.is_some() {
-        refused.iter().for_each(|refused| record(state, out, &agent, refused));
-    }
-    if agent.work == Work::Plan {
-        state.retire(no);
-        return expert::planned(state, out, verdicts.copied());
-    }
-    let Some(accepted) = chosen.copied() else {
-        let checkpoint = checkpoints.next_back().copied();
-        return nothing_counts(state, out, (no, &agent), reply, (refused, checkpoint));
-    };
-    state.retire(no);
-    let also: Vec<Accepted<'_>> =
-        verdicts.copied().filter(|other| other.kind != accepted.kind).collect();
-    match agent.work {
-        Work::Task { task } => {
-            workflow::apply(state, out, task, accepted);
-            workflow::also_reported(state, out, task, &agent, (accepted, &also));
+impl State {
+    /// An agent is done.
+    pub(super) fn finished(&mut self, no: u64, exit: Option<Exit>, reply: &AgentReply) {
+        let Some(agent) = self.run.agents.get(&no).cloned() else {
+            return self.late(no, reply);
+        };
+        if let Some(exit) = exit.filter(|exit| !exit.is_clean()) {
+            self.retire(no);
+            return self.agent_failed((no, &agent), AgentFailure::Crashed(exit));
         }
-        Work::Infrastructure => remediation::apply(state, out, &agent, accepted),
-        Work::Request { request } => expert::apply(state, out, &request, accepted),
-        Work::Plan => {}
+        let SortedReply { counting, mut refused } = self.sorted(&agent, no, reply);
+        let is_checkpoint = |accepted: &&Accepted<'_>| accepted.kind == SignalKind::Checkpoint;
+        let mut checkpoints = counting.iter().filter(is_checkpoint);
+        checkpoints.clone().for_each(|accepted| self.checkpoint(&agent, *accepted));
+        let verdicts = counting.iter().filter(|accepted| !is_checkpoint(accepted));
+        let first = verdicts.clone().map(|accepted| accepted.kind.priority()).min();
+        // Among equals the last one counts.
+        let mut chosen = verdicts.clone().rfind(|it| Some(it.kind.priority()) == first);
+        if let Some(both) = chosen.and_then(|accepted| contradiction(&counting, *accepted)) {
+            refused.push(both);
+            chosen = None;
+        }
+        if !matches!(agent.work, Work::Task { .. }) || chosen.is_some() {
+            refused.iter().for_each(|refused| self.record_refusal(&agent, refused));
+        }
+        if agent.work == Work::Plan {
+            self.retire(no);
+            return self.planned(verdicts.copied());
+        }
+        let Some(accepted) = chosen.copied() else {
+            let checkpoint = checkpoints.next_back().copied();
+            return self.nothing_counts((no, &agent), reply, (refused, checkpoint));
+        };
+        self.retire(no);
+        let also: Vec<Accepted<'_>> =
+            verdicts.copied().filter(|other| other.kind != accepted.kind).collect();
+        match agent.work {
+            Work::Task { task } => {
+                self.apply_to_task(task, accepted);
+                self.also_reported(task, &agent, (accepted, &also));
+            }
+            Work::Infrastructure => self.apply_repair(&agent, accepted),
+            Work::Request { request } => self.apply_expert(&request, accepted),
+            Work::Plan => {}
+        }
     }
-}
 
-/// A reply moves nothing: its question in the wrong form is passed on, or the agent has failed.
-fn nothing_counts(
-    state: &mut State,
-    out: &mut StepOutput,
-    (no, agent): (u64, &WorkingAgent),
-    reply: &AgentReply,
-    (refused, checkpoint): (Vec<RefusedSignal>, Option<Accepted<'_>>),
-) {
-    if refused.is_empty() && pass_question_on(state, out, (no, agent), reply) {
-        return;
+    /// A reply moves nothing: its question in the wrong form is passed on, or the agent has failed.
+    fn nothing_counts(
+        &mut self,
+        (no, agent): (u64, &WorkingAgent),
+        reply: &AgentReply,
+        (refused, checkpoint): (Vec<RefusedSignal>, Option<Accepted<'_>>),
+    ) {
+        if refused.is_empty() && self.pass_question_on((no, agent), reply) {
+            return;
+        }
+        let failure = match (refused.is_empty(), checkpoint) {
+            (false, _) => AgentFailure::Refused(refused),
+            (true, Some(checkpoint)) => AgentFailure::Refused(vec![only_a_checkpoint(checkpoint)]),
+            (true, None) => AgentFailure::Unknown(reply.clone()),
+        };
+        if self.run.config.requests && matches!(failure, AgentFailure::Unknown(_)) {
+            return self.ask_for_result(no, agent, reply);
+        }
+        self.retire(no);
+        self.agent_failed((no, agent), failure);
     }
-    let failure = match (refused.is_empty(), checkpoint) {
-        (false, _) => AgentFailure::Refused(refused),
-        (true, Some(checkpoint)) => AgentFailure::Refused(vec![only_a_checkpoint(checkpoint)]),
-        (true, None) => AgentFailure::Unknown(reply.clone()),
-    };
-    if state.run.config.requests && matches!(failure, AgentFailure::Unknown(_)) {
-        return ask_again(state, out, no, agent, reply);
-    }
-    state.retire(no);
-    failed(state, out, (no, agent), failure);
-}
 
-/// Asks the human what an agent asks in a form that is no signal: an agent that needs an answer gains
-/// nothing by being asked for the right form.
-fn pass_question_on(
-    state: &mut State,
-    out: &mut StepOutput,
-    (no, agent): (u64, &WorkingAgent),
-    reply: &AgentReply,
-) -> bool {
-    let kind = SignalKind::SeekingClarification;
-    let Some(text) = &reply.misread_question else { return false };
-    if !kind.may_be_reported_by(agent.role) {
-        return false;
-    }
-    // The line with the question is shown first, and not again.
-    let is_keyed = |line: &&str| line.trim_start().starts_with("Question:");
-    let is_empty = |line: &str| line.trim_start_matches("Question:").trim().is_empty();
-    let keyed = text.lines().filter(is_keyed).find(|line| !is_empty(line.trim_start()));
-    let line = keyed.or_else(|| text.lines().find(|line| !line.trim().is_empty()));
-    let line = line.unwrap_or_default();
-    let question = line.trim_start().trim_start_matches("Question:").trim();
-    let others: Vec<&str> = text.lines().filter(|other| *other != line).collect();
-    let near_miss = reply.near_misses.iter().rfind(|miss| miss.name == kind.name());
-    let because =
-        format!("the {} needs an answer and wrote its request wrongly", agent.role.label());
-    let new = NewQuestion::new(Rule::QuestionRecovered, because)
-        .asking(question)
-        .knowing(others.join("\n"))
-        .seen(near_miss.map(|miss| failures::near_miss(miss, no)));
-    state.retire(no);
-    match agent.work {
-        Work::Task { task } => {
-            state.at_mut(task).resume = Some(no);
-            human::ask_about(state, out, task, new);
+    /// Asks the human what an agent asks in a form that is no signal: an agent that needs an answer gains
+    /// nothing by being asked for the right form.
+    fn pass_question_on(&mut self, (no, agent): (u64, &WorkingAgent), reply: &AgentReply) -> bool {
+        let kind = SignalKind::SeekingClarification;
+        let Some(text) = &reply.misread_question else { return false };
+        if !kind.may_be_reported_by(agent.role) {
+            return false;
         }
-        _ => {
-            let about = QuestionSubject::Infrastructure { role: agent.role };
-            human::ask(state, out, about, NewQuestion { options: &[], ..new });
+        // The line with the question is shown first, and not again.
+        let is_keyed = |line: &&str| line.trim_start().starts_with("Question:");
+        let is_empty = |line: &str| line.trim_start_matches("Question:").trim().is_empty();
+        let keyed = text.lines().filter(is_keyed).find(|line| !is_empty(line.trim_start()));
+        let line = keyed.or_else(|| text.lines().find(|line| !line.trim().is_empty()));
+        let line = line.unwrap_or_default();
+        let question = line.trim_start().trim_start_matches("Question:").trim();
+        let others: Vec<&str> = text.lines().filter(|other| *other != line).collect();
+        let near_miss = reply.near_misses.iter().rfind(|miss| miss.name == kind.as_str());
+        let because =
+            format!("the {} needs an answer and wrote its request wrongly", agent.role.label());
+        let new = NewQuestion::new(Rule::QuestionRecovered, because)
+            .asking(question)
+            .knowing(others.join("\n"))
+            .seen(near_miss.map(|miss| failures::near_miss(miss, no)));
+        self.retire(no);
+        match agent.work {
+            Work::Task { task } => {
+                self.at_mut(task).resume = Some(no);
+                self.ask_about(task, new);
+            }
+            _ => {
+                let about = QuestionSubject::Infrastructure { role: agent.role };
+                self.ask(about, NewQuestion { options: &[], ..new });
+            }
         }
+        true
     }
-    true
-}
 
-/// An agent wrote something and works on.
-pub(super) fn reported(state: &mut State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
-    let Some(agent) = state.run.agents.get(&no).cloned() else {
-        return late(state, out, no, reply);
-    };
-    let SortedReply { counting, refused } = sorted(state, &agent, no, reply);
-    for accepted in counting.into_iter().filter(|it| it.kind == SignalKind::Checkpoint) {
-        workflow::checkpoint(state, out, &agent, accepted);
-        let Some(live) = state.run.agents.get_mut(&no) else { continue };
-        (live.last_seen, live.missed_checkpoints) = (out.now, 0);
-        if live.checkpoint_request.take().is_some_and(|asked| asked.after_unknown_reply) {
-            let text = prompts::resend(state, no);
-            let request = AgentRequest::Resend;
-            out.effects.push(Effect::Request { agent: no, request, text });
+    /// An agent wrote something and works on.
+    pub(super) fn reported(&mut self, no: u64, reply: &AgentReply) {
+        let Some(agent) = self.run.agents.get(&no).cloned() else {
+            return self.late(no, reply);
+        };
+        let SortedReply { counting, refused } = self.sorted(&agent, no, reply);
+        for accepted in counting.into_iter().filter(|it| it.kind == SignalKind::Checkpoint) {
+            self.checkpoint(&agent, accepted);
+            let Some(live) = self.run.agents.get_mut(&no) else { continue };
+            (live.last_seen, live.missed_checkpoints) = (self.out.now, 0);
+            if live.checkpoint_request.take().is_some_and(|asked| asked.after_unknown_reply) {
+                let text = prompts::resend(self, no);
+                let request = AgentRequest::Resend;
+                self.out.effects.push(Effect::Request { agent: no, request, text });
+            }
+            self.observe_report(no, &accepted.signal.body());
         }
-        liveness::reported(state, out, no, &accepted.signal.body());
+        let checkpoint = |refused: &&RefusedSignal| refused.name == SignalKind::Checkpoint.as_str();
+        refused.iter().filter(checkpoint).for_each(|refused| self.record_refusal(&agent, refused));
     }
-    let checkpoint = |refused: &&RefusedSignal| refused.name == SignalKind::Checkpoint.name();
-    refused.iter().filter(checkpoint).for_each(|refused| record(state, out, &agent, refused));
 }
 
 struct SortedReply<'s> {
@@ -211,37 +201,34 @@ struct SortedReply<'s> {
     refused: Vec<RefusedSignal>,
 }
 
-/// Separates what this agent may report about its own work from the rest.
-fn sorted<'s>(
-    state: &State,
-    agent: &WorkingAgent,
-    no: u64,
-    reply: &'s AgentReply,
-) -> SortedReply<'s> {
-    let mut sorted = SortedReply { counting: Vec::new(), refused: Vec::new() };
-    // Whoever was asked how far it is may answer.
-    let asked = state.run.config.requests && agent.checkpoint_request.is_some();
-    for signal in &reply.signals {
-        let Some(kind) = SignalKind::of(&signal.name) else { continue };
-        let answers = asked && kind == SignalKind::Checkpoint;
-        let refusal = if !answers && !kind.may_be_reported_by(agent.role) {
-            let role = agent.role.with_article();
-            Some((Refusal::RoleNotAllowed, format!("{role} may not report it")))
-        } else {
-            let subject = signal.subject.as_deref();
-            mismatch(state, agent, kind, subject).map(|why| (Refusal::SubjectMismatch, why))
-        };
-        match refusal {
-            None => sorted.counting.push(Accepted { agent: no, kind, signal }),
-            Some((refusal, why)) => sorted.refused.push(RefusedSignal {
-                name: signal.name.clone(),
-                code: refusal.as_str(),
-                why,
-                evidence: evidence(signal, no, Some(refusal.as_str())),
-            }),
+impl State {
+    /// Separates what this agent may report about its own work from the rest.
+    fn sorted<'s>(&self, agent: &WorkingAgent, no: u64, reply: &'s AgentReply) -> SortedReply<'s> {
+        let mut sorted = SortedReply { counting: Vec::new(), refused: Vec::new() };
+        // Whoever was asked how far it is may answer.
+        let asked = self.run.config.requests && agent.checkpoint_request.is_some();
+        for signal in &reply.signals {
+            let Some(kind) = SignalKind::named(&signal.name) else { continue };
+            let answers = asked && kind == SignalKind::Checkpoint;
+            let refusal = if !answers && !kind.may_be_reported_by(agent.role) {
+                let role = agent.role.with_article();
+                Some((Refusal::RoleNotAllowed, format!("{role} may not report it")))
+            } else {
+                let subject = signal.subject.as_deref();
+                self.mismatch(agent, kind, subject).map(|why| (Refusal::SubjectMismatch, why))
+            };
+            match refusal {
+                None => sorted.counting.push(Accepted { agent: no, kind, signal }),
+                Some((refusal, why)) => sorted.refused.push(RefusedSignal {
+                    name: signal.name.clone(),
+                    code: refusal.as_str(),
+                    why,
+                    evidence: evidence(signal, no, Some(refusal.as_str())),
+                }),
+            }
         }
+        sorted
     }
-    sorted
 }
 
 /// An approval after a rejection in one reply is neither: the agent is asked which it is. A rejection
@@ -261,22 +248,24 @@ fn contradiction(counting: &[Accepted<'_>], chosen: Accepted<'_>) -> Option<Refu
     })
 }
 
-/// Says what a signal should have been about, if it is about something else.
-fn mismatch(
-    state: &State,
-    agent: &WorkingAgent,
-    kind: SignalKind,
-    subject: Option<&str>,
-) -> Option<String> {
-    let (what, expected) = match (kind.subject(), &agent.work) {
-        (Subject::Task, Work::Task { task }) => ("task", &state.at(*task).spec.id),
-        (Subject::Request, Work::Request { request }) => ("request", request),
-        // Agents without a task name none, or one that is not theirs to judge.
-        (Subject::Task | Subject::Request | Subject::Other, _) => return None,
-    };
-    let named = subject?;
-    (named != expected)
-        .then(|| format!("it names {}, but the {what} is {expected}", preview(named)))
+impl State {
+    /// Says what a signal should have been about, if it is about something else.
+    fn mismatch(
+        &self,
+        agent: &WorkingAgent,
+        kind: SignalKind,
+        subject: Option<&str>,
+    ) -> Option<String> {
+        let (what, expected) = match (kind.subject(), &agent.work) {
+            (Subject::Task, Work::Task { task }) => ("task", &self.at(*task).spec.id),
+            (Subject::Request, Work::Request { request }) => ("request", request),
+            // Agents without a task name none, or one that is not theirs to judge.
+            (Subject::Task | Subject::Request | Subject::Other, _) => return None,
+        };
+        let named = subject?;
+        (named != expected)
+            .then(|| format!("it names {}, but the {what} is {expected}", preview(named)))
+    }
 }
 
 pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>) -> Evidence {
@@ -288,100 +277,91 @@ pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>
     Evidence { what, name, reason: reason.map(str::to_owned), via: signal.via, ..written }
 }
 
-/// An agent that is no longer at work reported something.
-fn late(state: &State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
-    // An agent that was never started has nothing to report, and one without a signal changes nothing.
-    let known = reply.signals.iter().rfind(|signal| SignalKind::of(&signal.name).is_some());
-    let Some(signal) = known.filter(|_| (1..=state.run.agents_started).contains(&no)) else {
-        return;
-    };
-    let task = signal.subject.as_deref().and_then(|id| state.task(id));
-    let code = Refusal::LateSignal.as_str();
-    let decision = decision(Rule::LateSignal, format!("Ignored a late {}", signal.name))
-        .because(format!("agent {no} is no longer at work"))
-        .seen([evidence(signal, no, Some(code))])
-        .next("nothing to do: only the agent at work moves its task");
-    let name = task.map(|task| format!("{}: ", task.name())).unwrap_or_default();
-    let text = format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
-    out.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
-    out.decided(task, decision);
-}
+impl State {
+    /// An agent that is no longer at work reported something.
+    fn late(&mut self, no: u64, reply: &AgentReply) {
+        // An agent that was never started has nothing to report, and one without a signal changes nothing.
+        let known = reply.signals.iter().rfind(|signal| SignalKind::named(&signal.name).is_some());
+        let Some(signal) = known.filter(|_| (1..=self.run.agents_started).contains(&no)) else {
+            return;
+        };
+        let task = signal.subject.as_deref().and_then(|id| self.index.number(id));
+        let code = Refusal::LateSignal.as_str();
+        let decision = decision(Rule::LateSignal, format!("Ignored a late {}", signal.name))
+            .because(format!("agent {no} is no longer at work"))
+            .seen([evidence(signal, no, Some(code))])
+            .next("nothing to do: only the agent at work moves its task");
+        let name = task.map(|no| format!("{}: ", self.at(no).name())).unwrap_or_default();
+        let text =
+            format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
+        self.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
+        self.decided(task, decision);
+    }
 
-/// Records a refusal that changes nothing.
-fn record(state: &State, out: &mut StepOutput, agent: &WorkingAgent, refused: &RefusedSignal) {
-    let task = match agent.work {
-        Work::Task { task } => Some(state.at(task)),
-        Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
-    };
-    let decision = decision(Rule::SignalRefused, format!("Refused {}", refused.name))
-        .because(format!("{}: {}", refused.code, refused.why))
-        .seen([refused.evidence.clone()]);
-    out.decided(task, decision);
+    /// Records a refusal that changes nothing.
+    fn record_refusal(&mut self, agent: &WorkingAgent, refused: &RefusedSignal) {
+        let decision = decision(Rule::SignalRefused, format!("Refused {}", refused.name))
+            .because(format!("{}: {}", refused.code, refused.why))
+            .seen([refused.evidence.clone()]);
+        self.decided(agent.work.task(), decision);
+    }
 }
 
 fn only_a_checkpoint(checkpoint: Accepted<'_>) -> RefusedSignal {
     let code = "no_verdict";
     RefusedSignal {
-        name: SignalKind::Checkpoint.name().to_owned(),
+        name: SignalKind::Checkpoint.as_str().to_owned(),
         code,
         why: "it says how far the work is, not how it ended".to_owned(),
         evidence: evidence(checkpoint.signal, checkpoint.agent, Some(code)),
     }
 }
 
-/// An agent at work whose reply holds no signal is asked how far it is, then for its result again.
-fn ask_again(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: u64,
-    agent: &WorkingAgent,
-    reply: &AgentReply,
-) {
-    match agent.work {
-        Work::Task { task } => {
-            if !failures::unknown(state, out, task, no, reply) {
-                return;
+impl State {
+    /// An agent at work whose reply holds no signal is asked how far it is, then for its result again.
+    fn ask_for_result(&mut self, no: u64, agent: &WorkingAgent, reply: &AgentReply) {
+        match agent.work {
+            Work::Task { task } => {
+                if !self.count_unknown(task, no, reply) {
+                    return;
+                }
+            }
+            Work::Infrastructure | Work::Request { .. } | Work::Plan => {
+                let role = agent.role.label();
+                let summary = format!("No signal in the {role}'s reply; asked again");
+                let decision = decision(Rule::UnknownReply, summary)
+                    .because(failures::no_signal(reply))
+                    .seen(failures::unknown_evidence(reply, no))
+                    .next(format!("the {role} is ended when its time is over"));
+                self.decided(None, decision);
             }
         }
-        Work::Infrastructure | Work::Request { .. } | Work::Plan => {
-            let role = agent.role.label();
-            let summary = format!("No signal in the {role}'s reply; asked again");
-            let decision = decision(Rule::UnknownReply, summary)
-                .because(failures::no_signal(reply))
-                .seen(failures::unknown_evidence(reply, no))
-                .next(format!("the {role} is ended when its time is over"));
-            out.decided(None, decision);
-        }
+        let Some(live) = self.run.agents.get_mut(&no) else { return };
+        live.checkpoint_request =
+            Some(CheckpointRequest { at: self.out.now, after_unknown_reply: true });
+        let (request, text) = (AgentRequest::Checkpoint, prompts::checkpoint(self, no));
+        self.out.effects.push(Effect::Request { agent: no, request, text });
     }
-    let Some(live) = state.run.agents.get_mut(&no) else { return };
-    live.checkpoint_request = Some(CheckpointRequest { at: out.now, after_unknown_reply: true });
-    let (request, text) = (AgentRequest::Checkpoint, prompts::checkpoint(state, no));
-    out.effects.push(Effect::Request { agent: no, request, text });
-}
 
-/// An agent achieved nothing.
-pub(super) fn failed(
-    state: &mut State,
-    out: &mut StepOutput,
-    (no, agent): (u64, &WorkingAgent),
-    it: AgentFailure,
-) {
-    match &agent.work {
-        Work::Task { task } => failures::failed(state, out, *task, no, it),
-        Work::Infrastructure => {
-            let why = format!("the {} {}", agent.role.label(), describe(&it));
-            remediation::next_attempt(state, out, &why, unusable(&it, no));
-        }
-        Work::Request { request } => {
-            let why = format!("it {}", describe(&it));
-            expert::failed(state, out, request, &why);
-        }
-        Work::Plan => {
-            let decision = decision(Rule::PlannerFailed, "Continued without the planner")
-                .because(format!("the planner {}", describe(&it)))
-                .next("the work starts; no experts were added");
-            out.decided(None, decision);
-            schedule::plan_is_over(state);
+    /// An agent achieved nothing.
+    pub(super) fn agent_failed(&mut self, (no, agent): (u64, &WorkingAgent), it: AgentFailure) {
+        match &agent.work {
+            Work::Task { task } => self.task_agent_failed(*task, no, it),
+            Work::Infrastructure => {
+                let why = format!("the {} {}", agent.role.label(), describe(&it));
+                self.next_repair(&why, unusable(&it, no));
+            }
+            Work::Request { request } => {
+                let why = format!("it {}", describe(&it));
+                self.expert_failed(request, &why);
+            }
+            Work::Plan => {
+                let decision = decision(Rule::PlannerFailed, "Continued without the planner")
+                    .because(format!("the planner {}", describe(&it)))
+                    .next("the work starts; no experts were added");
+                self.decided(None, decision);
+                self.plan_is_over();
+            }
         }
     }
 }
@@ -409,8 +389,8 @@ pub(super) fn describe(failure: &AgentFailure) -> String {
             format!("was killed by signal {signal}")
         }
         AgentFailure::Crashed(_) => "crashed".to_owned(),
-        AgentFailure::TimedOut(seconds) => format!("took longer than {}", span(*seconds)),
-        AgentFailure::NoAnswer(seconds) => format!("did not answer within {}", span(*seconds)),
+        AgentFailure::TimedOut(seconds) => format!("took longer than {}", duration(*seconds)),
+        AgentFailure::NoAnswer(seconds) => format!("did not answer within {}", duration(*seconds)),
         AgentFailure::Stalled(misses) => {
             format!("missed {} in a row", counted(*misses, "checkpoint"))
         }

@@ -1,27 +1,6 @@
-//! Plans: the tasks of a delivery, as people write them down.
-//!
-//! A plan is a TOML, YAML or JSON file, or a Markdown list with check boxes. [`Plan::read`] says what
-//! is wrong with it, by line and with the remedy.
-//!
-//! ```
-//! use aldis_machine::delivery::{PlanFormat, Plan};
-//!
-//! let text = "# Billing export\n\n- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
-//! let read = Plan::read(PlanFormat::Markdown, text);
-//! let plan = read.plan.expect("a good plan");
-//! assert_eq!(plan.title, "Billing export");
-//! assert_eq!(plan.tasks[0].id, "csv");
-//! assert_eq!(plan.tasks[0].acceptance, ["quotes are escaped"]);
-//!
-//! let text = "[[tasks]]\nid = \"a\"\nacceptance = [\"it works\"]\nneeds = [\"a\"]\n";
-//! let read = Plan::read(PlanFormat::Toml, text);
-//! assert_eq!(read.problems[0].to_string(), "line 2: the tasks need one another: a -> a");
-//! assert_eq!(read.problems[0].help, "remove one of these needs");
-//! ```
+//! Plans: the tasks of a delivery. How people write them down is not known here.
 
 mod check;
-mod markdown;
-mod read;
 
 use std::fmt;
 use std::str::FromStr;
@@ -125,33 +104,6 @@ impl<'de> Deserialize<'de> for Priority {
     }
 }
 
-/// How a plan is written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanFormat {
-    /// `[[tasks]]` tables.
-    Toml,
-    /// A list under `tasks:`.
-    Yaml,
-    /// An object with `tasks`.
-    Json,
-    /// A list with check boxes.
-    Markdown,
-}
-
-impl PlanFormat {
-    /// Returns the format of files with this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        let (_, ending) = name.rsplit_once('.')?;
-        match &*ending.to_ascii_lowercase() {
-            "toml" => Some(Self::Toml),
-            "yaml" | "yml" => Some(Self::Yaml),
-            "json" => Some(Self::Json),
-            "md" | "markdown" => Some(Self::Markdown),
-            _ => None,
-        }
-    }
-}
-
 /// Something about a plan that its author should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanProblem {
@@ -171,50 +123,5 @@ impl fmt::Display for PlanProblem {
             0 => f.write_str(&self.what),
             line => write!(f, "line {line}: {}", self.what),
         }
-    }
-}
-
-/// What reading a plan gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlanReading {
-    /// The plan; `None` if a problem is fatal.
-    pub plan: Option<Plan>,
-    /// What its author should know, by line.
-    pub problems: Vec<PlanProblem>,
-}
-
-impl Plan {
-    /// Reads and checks a plan.
-    pub fn read(format: PlanFormat, text: &str) -> PlanReading {
-        let (draft, mut problems) = match format {
-            PlanFormat::Markdown => markdown::read(text),
-            PlanFormat::Toml | PlanFormat::Yaml | PlanFormat::Json => read::read(format, text),
-        };
-        // Of a plan that could not be read nothing else is known.
-        if problems.is_empty() || !draft.plan.tasks.is_empty() {
-            problems.extend(check::check(&draft));
-        }
-        problems.sort_by_key(|problem| problem.line);
-        let good = !problems.iter().any(|problem| problem.fatal);
-        PlanReading { plan: good.then_some(draft.plan), problems }
-    }
-
-    /// Checks a plan that comes from elsewhere.
-    pub fn check(&self) -> Vec<PlanProblem> {
-        check::check(&Draft { plan: self.clone(), lines: Vec::new() })
-    }
-}
-
-/// A plan and where its tasks stand.
-#[derive(Debug, Default)]
-struct Draft {
-    plan: Plan,
-    /// The line of each task.
-    lines: Vec<usize>,
-}
-
-impl Draft {
-    fn line(&self, task: usize) -> usize {
-        self.lines.get(task).copied().unwrap_or(0)
     }
 }

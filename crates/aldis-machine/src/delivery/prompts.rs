@@ -7,7 +7,7 @@ mod forms;
 
 use std::fmt::Write as _;
 
-use self::forms::FormContext;
+use self::forms::{FormContext, duty};
 use super::ledger::{FindingStatus, Ledger, ReviewFinding};
 use super::reply::AgentReply;
 use super::run::Work;
@@ -30,8 +30,7 @@ pub(super) const NO_SIGNAL: &str = "Your last reply held no valid signal";
 pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
     let task = state.at(no);
     let mut text = format!("## You are the {} of task {}\n\n", task.role.label(), task.spec.id);
-    text.push_str(duty(task.role));
-    text.push_str("\n\n");
+    let _ = writeln!(text, "{}\n", duty(task.role));
     specification(&mut text, task);
     match task.role {
         Role::Developer => {
@@ -68,10 +67,11 @@ pub(super) fn repair(state: &State, role: Role, agent: u64) -> String {
 /// What an expert gets that is asked.
 pub(super) fn expert(state: &State, request: &str, agent: u64) -> String {
     let mut text = String::new();
-    let Some(asked) = state.run.consultations.get(request) else { return text };
+    let Some(asked) = state.run.experts.consultations.get(request) else { return text };
     let name = words::inline(&asked.expert, LINE_MAX);
     let _ = writeln!(text, "## You are the expert {name}\n\n{}\n", duty(Role::Expert));
-    if let Some(expertise) = state.run.experts.get(&asked.expert).filter(|it| !it.is_empty()) {
+    if let Some(expertise) = state.run.experts.known.get(&asked.expert).filter(|it| !it.is_empty())
+    {
         let _ = writeln!(text, "Your expertise:\n\n{}", words::quoted(expertise, TEXT_MAX));
     }
     let who = asked.role.label();
@@ -105,49 +105,6 @@ pub(super) fn planner(state: &State, agent: u64) -> String {
     }
     text.push('\n');
     how_to_report(text, state, agent)
-}
-
-fn duty(role: Role) -> &'static str {
-    match role {
-        Role::BusinessAnalyst => {
-            "Turn the task below into one that can be built and checked: say exactly what is \
-             wanted, and give acceptance criteria that can each be checked. Say how confident you \
-             are. Change no files."
-        }
-        Role::Developer => {
-            "Do the task below, including tests, and nothing else. Check your own work before you \
-             hand it over."
-        }
-        Role::Critic => {
-            "Review the quality of the work: correctness, clarity, error handling, tests. Look at \
-             what changed since the last review, and at the findings below. The auditor checks the \
-             acceptance criteria, you do not. Refuse the work only for what is worth another \
-             round. Do not raise a settled finding again without new evidence. Change no files."
-        }
-        Role::Auditor => {
-            "Check whether each acceptance criterion below is met, by running what proves it. \
-             Check nothing else: style and taste were settled in the review. If failures that are \
-             older than this task prevent the audit, report that it is blocked. Change no files."
-        }
-        Role::Remediation => {
-            "The infrastructure that every task needs is broken. Repair it, verify that it works, \
-             and change nothing else. No new work starts before you are done."
-        }
-        Role::HealthAuditor => {
-            "The infrastructure that every task needs is reported as repaired. Run the checks in \
-             every environment and report what you saw. Repair nothing yourself."
-        }
-        Role::Expert => {
-            "Another agent asks for your advice. Answer it clearly, for this case. If you have no \
-             answer after three different approaches, report that. Do not guess, do not ask a \
-             human, and change no files."
-        }
-        Role::Planner => {
-            "Look at the plan before the work begins. Where agents will need knowledge that they \
-             do not have, write a file for an expert who has it, and report each expert. If no \
-             expert is needed, report none."
-        }
-    }
 }
 
 fn specification(text: &mut String, task: &Task) {
@@ -239,11 +196,11 @@ fn notes(text: &mut String, notes: &[PromptNote]) {
 }
 
 fn experts(text: &mut String, state: &State) {
-    if state.run.experts.is_empty() {
+    if state.run.experts.known.is_empty() {
         return;
     }
     text.push_str("### Experts you can ask\n\n");
-    for (name, expertise) in &state.run.experts {
+    for (name, expertise) in &state.run.experts.known {
         let name = words::inline(name, LINE_MAX);
         let _ = writeln!(text, "- {name}: {}", words::inline(expertise, LINE_MAX));
     }
@@ -288,10 +245,7 @@ fn how_to_report(mut text: String, state: &State, agent: u64) -> String {
 /// What the forms of an agent are filled in with.
 fn context<'s>(state: &'s State, agent: u64, token: Option<&'s str>) -> Option<FormContext<'s>> {
     let live = state.run.agents.get(&agent)?;
-    let task = match &live.work {
-        Work::Task { task } => Some(state.at(*task)),
-        Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
-    };
+    let task = live.work.task().map(|no| state.at(no));
     let id = match &live.work {
         Work::Task { task } => Some(&*state.at(*task).spec.id),
         Work::Request { request } => Some(&**request),
@@ -307,7 +261,7 @@ fn context<'s>(state: &'s State, agent: u64, token: Option<&'s str>) -> Option<F
     Some(FormContext {
         role: live.role,
         id,
-        expert: state.run.experts.keys().next().map(String::as_str),
+        expert: state.run.experts.known.keys().next().map(String::as_str),
         environments: required.then_some(&*state.run.config.environments),
         findings: has(&[FindingStatus::Open]),
         settled: has(&[FindingStatus::Fixed, FindingStatus::Withdrawn]),

@@ -73,7 +73,7 @@ fn misread_question(miss: &NearMiss, text: &str) -> Option<String> {
         miss.reason,
         Reason::Decorated | Reason::Misspelled | Reason::NotWholeLine | Reason::WrongCase
     );
-    if &*miss.name != SignalKind::SeekingClarification.name() || !form {
+    if &*miss.name != SignalKind::SeekingClarification.as_str() || !form {
         return None;
     }
     let number = usize::try_from(miss.place.line).ok()?.checked_sub(1)?;

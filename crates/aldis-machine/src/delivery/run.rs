@@ -7,41 +7,30 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::signal::Role;
 use super::task::PromptNote;
+use crate::rules::codes;
 use crate::run::Usage;
 use crate::stagnation::Monitor;
 use aldis_signal::time::Timestamp;
 
-/// How a delivery ended. The names are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Every task is complete.
-    Complete,
-    /// Some tasks were given up, and nothing else can be done.
-    Failed,
-    /// A human decided not to repair the infrastructure.
-    Halted,
-    /// No tokens or no money are left.
-    OverBudget,
-    /// No time is left.
-    TimedOut,
-    /// A human ended it.
-    Aborted,
+codes! {
+    /// How a delivery ended. The names are stable.
+    pub enum Ending {
+        /// Every task is complete.
+        Complete = "complete",
+        /// Some tasks were given up, and nothing else can be done.
+        Failed = "failed",
+        /// A human decided not to repair the infrastructure.
+        Halted = "halted",
+        /// No tokens or no money are left.
+        OverBudget = "over_budget",
+        /// No time is left.
+        TimedOut = "timed_out",
+        /// A human ended it.
+        Aborted = "aborted",
+    }
 }
 
 impl Ending {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Halted => "halted",
-            Self::OverBudget => "over_budget",
-            Self::TimedOut => "timed_out",
-            Self::Aborted => "aborted",
-        }
-    }
-
     /// Returns whether a delivery that ended so can be continued. Where tasks or the repair were given
     /// up, a human has decided against that.
     pub fn can_be_continued(self) -> bool {
@@ -82,6 +71,16 @@ pub enum Work {
     },
     /// The plan.
     Plan,
+}
+
+impl Work {
+    /// Returns the task, if it is one.
+    pub fn task(&self) -> Option<usize> {
+        match self {
+            Self::Task { task } => Some(*task),
+            Self::Infrastructure | Self::Request { .. } | Self::Plan => None,
+        }
+    }
 }
 
 /// An agent at work.
@@ -166,6 +165,16 @@ pub enum QuestionSubject {
     RemediationExhausted,
 }
 
+impl QuestionSubject {
+    /// Returns the place of the task that it is about, if it is about one.
+    pub fn task(self) -> Option<usize> {
+        match self {
+            Self::Task { task } | Self::Expansion { task } => Some(task),
+            Self::Infrastructure { .. } | Self::RemediationExhausted => None,
+        }
+    }
+}
+
 /// A question to an expert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consultation {
@@ -198,6 +207,24 @@ pub struct ExpertCandidate {
     /// What it is good at.
     #[serde(alias = "knows")]
     pub expertise: String,
+}
+
+/// Whom agents can ask, and what they ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Experts {
+    /// The experts, and the expertise of each.
+    #[serde(rename = "experts")]
+    pub known: BTreeMap<String, String>,
+    /// Experts whose file is being looked for.
+    pub candidates: BTreeMap<String, ExpertCandidate>,
+    /// Since when these files are looked for.
+    pub checking_since: Option<Timestamp>,
+    /// Questions to experts that wait for an answer.
+    pub consultations: BTreeMap<String, Consultation>,
+    /// Questions to experts, ever.
+    #[serde(alias = "consultations_ever")]
+    pub consultations_started: u64,
 }
 
 /// The repair of the infrastructure: what every task needs.
@@ -259,21 +286,9 @@ pub struct DeliveryRun {
     /// Questions ever asked.
     #[serde(default, alias = "questions_ever")]
     pub questions_asked: u64,
-    /// Questions to experts that wait for an answer.
-    #[serde(default)]
-    pub consultations: BTreeMap<String, Consultation>,
-    /// Questions to experts, ever.
-    #[serde(default, alias = "consultations_ever")]
-    pub consultations_started: u64,
-    /// The experts, and the expertise of each.
-    #[serde(default)]
-    pub experts: BTreeMap<String, String>,
-    /// Experts whose file is being looked for.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub candidates: BTreeMap<String, ExpertCandidate>,
-    /// Since when these files are looked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checking_since: Option<Timestamp>,
+    /// The experts, and who asks them.
+    #[serde(flatten)]
+    pub experts: Experts,
     /// The repair of the infrastructure, while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,

@@ -3,67 +3,35 @@
 //! Who may report a signal, its priority and its handler are the dialect's own data; only what is
 //! done about each is code.
 
-use serde::{Deserialize, Serialize};
-
+use crate::rules::codes;
 use aldis_signal::dialect::{Dialect, SignalDef};
 
 /// The dialect of the loop.
 pub const DIALECT: &str = "delivery";
 
-/// What an agent was started for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Turns a task without acceptance criteria into one that has some.
-    BusinessAnalyst,
-    /// Does the work.
-    Developer,
-    /// Judges the quality of the work.
-    Critic,
-    /// Judges whether the acceptance criteria are met.
-    Auditor,
-    /// Repairs the infrastructure: what every task needs.
-    Remediation,
-    /// Judges whether it is repaired.
-    HealthAuditor,
-    /// Answers one question of another agent.
-    Expert,
-    /// Looks at the plan before the work begins, and creates the experts it needs.
-    Planner,
+codes! {
+    /// What an agent was started for.
+    pub enum Role {
+        /// Turns a task without acceptance criteria into one that has some.
+        BusinessAnalyst = "business_analyst",
+        /// Does the work.
+        Developer = "developer",
+        /// Judges the quality of the work.
+        Critic = "critic",
+        /// Judges whether the acceptance criteria are met.
+        Auditor = "auditor",
+        /// Repairs the infrastructure: what every task needs.
+        Remediation = "remediation",
+        /// Judges whether it is repaired.
+        HealthAuditor = "health_auditor",
+        /// Answers one question of another agent.
+        Expert = "expert",
+        /// Looks at the plan before the work begins, and creates the experts it needs.
+        Planner = "planner",
+    }
 }
 
 impl Role {
-    /// Every role.
-    pub const ALL: [Self; 8] = [
-        Self::BusinessAnalyst,
-        Self::Developer,
-        Self::Critic,
-        Self::Auditor,
-        Self::Remediation,
-        Self::HealthAuditor,
-        Self::Expert,
-        Self::Planner,
-    ];
-
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BusinessAnalyst => "business_analyst",
-            Self::Developer => "developer",
-            Self::Critic => "critic",
-            Self::Auditor => "auditor",
-            Self::Remediation => "remediation",
-            Self::HealthAuditor => "health_auditor",
-            Self::Expert => "expert",
-            Self::Planner => "planner",
-        }
-    }
-
-    /// Returns the role of that stable name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == name)
-    }
-
     /// Returns the name in prompts and sentences: `business analyst`.
     pub fn label(self) -> &'static str {
         match self {
@@ -101,66 +69,46 @@ pub(super) enum Subject {
     Other,
 }
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
-        /// A signal of the loop.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum SignalKind { $($(#[$doc])* $kind,)* }
-
-        impl SignalKind {
-            /// Every signal.
-            pub const ALL: &[Self] = &[$(Self::$kind,)*];
-
-            /// Returns the name as agents write it.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)* }
-            }
-
-            /// Returns the signal of this name.
-            pub fn of(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$kind),)* _ => None }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// The work is ready for the critic.
-    ReadyForReview = "READY_FOR_REVIEW",
-    /// The developer lacks something.
-    TaskIncomplete = "TASK_INCOMPLETE",
-    /// The infrastructure is broken.
-    InfraBlocked = "INFRA_BLOCKED",
-    /// The critic accepts.
-    ReviewPassed = "REVIEW_PASSED",
-    /// The critic refuses.
-    ReviewFailed = "REVIEW_FAILED",
-    /// The auditor accepts.
-    AuditPassed = "AUDIT_PASSED",
-    /// The auditor refuses.
-    AuditFailed = "AUDIT_FAILED",
-    /// The auditor cannot judge because of failures that are older than the task.
-    AuditBlocked = "AUDIT_BLOCKED",
-    /// A task got its criteria.
-    Expanded = "EXPANDED_TASK_SPECIFICATION",
-    /// The infrastructure is repaired, as its agent reports.
-    RemediationComplete = "REMEDIATION_COMPLETE",
-    /// The verdict on that.
-    HealthAudit = "HEALTH_AUDIT",
-    /// A human is needed.
-    SeekingClarification = "SEEKING_DIVINE_CLARIFICATION",
-    /// An expert is needed.
-    ExpertRequest = "EXPERT_REQUEST",
-    /// The expert's answer.
-    ExpertAdvice = "EXPERT_ADVICE",
-    /// The expert has none.
-    ExpertUnsuccessful = "EXPERT_UNSUCCESSFUL",
-    /// The planner created an expert.
-    ExpertCreated = "EXPERT_CREATED",
-    /// A file is needed that another task may hold.
-    FileConflict = "FILE CONFLICT",
-    /// How far the work has come.
-    Checkpoint = "CHECKPOINT",
+codes! {
+    /// A signal of the loop.
+    pub enum SignalKind {
+        /// The work is ready for the critic.
+        ReadyForReview = "READY_FOR_REVIEW",
+        /// The developer lacks something.
+        TaskIncomplete = "TASK_INCOMPLETE",
+        /// The infrastructure is broken.
+        InfraBlocked = "INFRA_BLOCKED",
+        /// The critic accepts.
+        ReviewPassed = "REVIEW_PASSED",
+        /// The critic refuses.
+        ReviewFailed = "REVIEW_FAILED",
+        /// The auditor accepts.
+        AuditPassed = "AUDIT_PASSED",
+        /// The auditor refuses.
+        AuditFailed = "AUDIT_FAILED",
+        /// The auditor cannot judge because of failures that are older than the task.
+        AuditBlocked = "AUDIT_BLOCKED",
+        /// A task got its criteria.
+        Expanded = "EXPANDED_TASK_SPECIFICATION",
+        /// The infrastructure is repaired, as its agent reports.
+        RemediationComplete = "REMEDIATION_COMPLETE",
+        /// The verdict on that.
+        HealthAudit = "HEALTH_AUDIT",
+        /// A human is needed.
+        SeekingClarification = "SEEKING_DIVINE_CLARIFICATION",
+        /// An expert is needed.
+        ExpertRequest = "EXPERT_REQUEST",
+        /// The expert's answer.
+        ExpertAdvice = "EXPERT_ADVICE",
+        /// The expert has none.
+        ExpertUnsuccessful = "EXPERT_UNSUCCESSFUL",
+        /// The planner created an expert.
+        ExpertCreated = "EXPERT_CREATED",
+        /// A file is needed that another task may hold.
+        FileConflict = "FILE CONFLICT",
+        /// How far the work has come.
+        Checkpoint = "CHECKPOINT",
+    }
 }
 
 impl SignalKind {
@@ -199,6 +147,6 @@ impl SignalKind {
     }
 
     fn definition(self) -> Option<&'static SignalDef> {
-        Dialect::builtin(DIALECT)?.signal(self.name())
+        Dialect::builtin(DIALECT)?.signal(self.as_str())
     }
 }

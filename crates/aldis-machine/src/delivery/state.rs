@@ -12,20 +12,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::budget;
 use super::budget::BudgetLimit;
 use super::config::Config;
 use super::event::{Effect, Event, Notice, Severity};
 use super::index::Index;
 use super::plan::Plan;
 use super::rule::Rule;
-use super::run::{DeliveryRun, Ending, QuestionSubject, Stage, Work, WorkingAgent};
-use super::sentences::counted;
+use super::run::{DeliveryRun, Ending, Experts, QuestionSubject, Stage, WorkingAgent};
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
-use super::{budget, human, judge, liveness, locks, schedule};
 use crate::Decision;
 use crate::phases::TokenPolicy;
 use crate::run::Usage;
+use crate::words::counted;
 use aldis_signal::scan::Token;
 use aldis_signal::time::Timestamp;
 
@@ -53,6 +53,7 @@ pub struct State {
     pub(super) run: DeliveryRun,
     pub(super) tasks: Vec<Task>,
     pub(super) index: Index,
+    pub(super) out: StepOutput,
 }
 
 impl PartialEq for State {
@@ -64,8 +65,8 @@ impl PartialEq for State {
 /// What one event led to.
 pub type Outcome = crate::Outcome<Effect>;
 
-/// A step being taken.
-#[derive(Debug)]
+/// What the step being taken has led to. It is empty between steps, and never stored.
+#[derive(Clone, Debug)]
 pub(super) struct StepOutput {
     pub(super) now: Timestamp,
     /// Milliseconds that agents have worked by now.
@@ -75,38 +76,8 @@ pub(super) struct StepOutput {
 }
 
 impl StepOutput {
-    /// Notifies people. The text names the task.
-    pub(super) fn notice(
-        &mut self,
-        (notice, level): (Notice, Severity),
-        task: Option<&Task>,
-        text: impl Into<String>,
-    ) {
-        let (task, text) = (task.map(|task| task.spec.id.clone()), text.into());
-        let (attempt, output_preview) = (None, None);
-        self.effects.push(Effect::Notice { notice, level, task, text, attempt, output_preview });
-    }
-
-    /// Notifies programs of a reply that held no signal.
-    pub(super) fn unknown(&mut self, level: Severity, task: &Task, attempt: u32, preview: &str) {
-        let (name, role) = (task.name(), task.role.label());
-        self.effects.push(Effect::Notice {
-            notice: Notice::UnknownSignalRecovery,
-            level,
-            task: Some(task.spec.id.clone()),
-            text: format!("{name}: no signal in the {role}'s reply, attempt {attempt}"),
-            attempt: Some(attempt),
-            output_preview: Some(preview.to_owned()),
-        });
-    }
-
-    /// Keeps a decision about a task, with its counters.
-    pub(super) fn decided(&mut self, task: Option<&Task>, mut decision: Decision) {
-        if let Some(task) = task {
-            decision.counters.extend(task.counters.named());
-        }
-        decision.task = task.map(|task| task.spec.id.clone());
-        self.decisions.push(decision);
+    fn new(now: Timestamp) -> Self {
+        Self { now, worked: 0, effects: Vec::new(), decisions: Vec::new() }
     }
 }
 
@@ -145,7 +116,7 @@ impl State {
         }
         let run = DeliveryRun {
             title: title_of(&title, &tasks),
-            experts: config.experts.clone(),
+            experts: Experts { known: config.experts.clone(), ..Experts::default() },
             config,
             token,
             started_at: now,
@@ -156,10 +127,6 @@ impl State {
             agents_started: 0,
             questions: BTreeMap::new(),
             questions_asked: 0,
-            consultations: BTreeMap::new(),
-            consultations_started: 0,
-            candidates: BTreeMap::new(),
-            checking_since: None,
             remediation: None,
             wake: None,
             spent: Usage::default(),
@@ -170,7 +137,7 @@ impl State {
         };
         let mut index = Index::new(&tasks);
         index.changed = (0..tasks.len()).collect();
-        Self { run, index, tasks }
+        Self { run, index, tasks, out: StepOutput::new(now) }
     }
 
     /// Puts stored parts together again; the tasks in the plan's order.
@@ -179,17 +146,10 @@ impl State {
     ///
     /// [`PartsError`] if the run names a task that is not there.
     pub fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, PartsError> {
-        let of_agents = run.agents.values().chain(run.interrupted.values()).filter_map(|agent| {
-            match agent.work {
-                Work::Task { task } => Some(task),
-                Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
-            }
-        });
-        let of_questions = run.questions.values().filter_map(|question| match question.about {
-            QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
-            QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,
-        });
-        let of_consultations = run.consultations.values().filter_map(|asked| asked.task);
+        let agents = run.agents.values().chain(run.interrupted.values());
+        let of_agents = agents.filter_map(|agent| agent.work.task());
+        let of_questions = run.questions.values().filter_map(|question| question.about.task());
+        let of_consultations = run.experts.consultations.values().filter_map(|asked| asked.task);
         let of_remediation = run.remediation.iter().flat_map(|it| it.tasks.iter().copied());
         let mut named = of_agents.chain(of_questions).chain(of_consultations).chain(of_remediation);
         if let Some(no) = named.find(|no| *no >= tasks.len()) {
@@ -197,7 +157,8 @@ impl State {
         }
         // 0.1.0 stored an empty title where the plan had none.
         run.title = title_of(&run.title, &tasks);
-        Ok(Self { run, index: Index::new(&tasks), tasks })
+        let out = StepOutput::new(run.started_at);
+        Ok(Self { run, index: Index::new(&tasks), tasks, out })
     }
 
     /// Takes one event.
@@ -206,50 +167,68 @@ impl State {
         let away = matches!(event, Event::Recovered | Event::Reopen { .. });
         let earliest = self.run.earliest_activity();
         let worked = if away { self.run.worked_millis } else { self.run.worked_by(now) };
-        let (effects, decisions) = (Vec::new(), Vec::new());
-        let mut out = StepOutput { now, worked, effects, decisions };
+        self.out = StepOutput { worked, ..StepOutput::new(now) };
         if self.run.ending.is_none_or(|ending| counts_after(event, ending)) {
-            self.take(&mut out, event);
+            self.take(event);
         }
         if self.run.ending.is_none() {
-            budget::heed(self, &mut out);
+            self.end_if_used_up();
         }
         if self.run.ending.is_none() {
-            schedule::fill(self, &mut out);
-            liveness::arm(self, &out);
+            self.fill_slots();
+            self.arm_wake();
         }
         if self.run.earliest_activity() != earliest {
             (self.run.worked_millis, self.run.worked_counted_at) = (worked, Some(now));
         }
-        let StepOutput { effects, decisions, .. } = out;
+        let StepOutput { effects, decisions, .. } =
+            std::mem::replace(&mut self.out, StepOutput::new(now));
         Outcome { effects, decisions }
     }
 
-    fn take(&mut self, out: &mut StepOutput, event: &Event) {
+    fn take(&mut self, event: &Event) {
         match event {
-            Event::Begin => schedule::begin(self, out),
-            Event::Recovered => schedule::recovered(self, out),
-            Event::Finished { agent, exit, reply } => {
-                judge::finished(self, out, *agent, *exit, reply);
-            }
-            Event::Reported { agent, reply } => judge::reported(self, out, *agent, reply),
-            Event::Active { agent } => liveness::active(self, out, *agent),
-            Event::RateLimited { agent, until } => liveness::limited(self, out, *agent, *until),
-            Event::Worked { agent } => liveness::worked(self, out, *agent),
-            Event::Waiting { agent } => liveness::waiting(self, out, *agent),
-            Event::Spent { usage, .. } => budget::spent(self, out, *usage),
-            Event::Tick => liveness::tick(self, out),
-            Event::Answer { id, text, by } => human::answered(self, out, id, text, by),
-            Event::Merged { task, ok, detail } => locks::merged(self, out, task, *ok, detail),
-            Event::ExpertChecked { name, present } => {
-                super::expert::checked(self, out, name, *present);
-            }
-            Event::Pause { by } => human::paused(self, out, true, by),
-            Event::Resume { by } => human::paused(self, out, false, by),
-            Event::Tell { text, to, by } => human::tell(self, out, text, to.as_deref(), by),
-            Event::Abort { by } => human::aborted(self, out, by),
-            Event::Reopen { config } => schedule::reopened(self, out, config),
+            Event::Begin => self.begin(),
+            Event::Recovered => self.recovered(),
+            Event::Finished { agent, exit, reply } => self.finished(*agent, *exit, reply),
+            Event::Reported { agent, reply } => self.reported(*agent, reply),
+            Event::Active { agent } => self.active(*agent),
+            Event::RateLimited { agent, until } => self.rate_limited(*agent, *until),
+            Event::Worked { agent } => self.worked(*agent),
+            Event::Waiting { agent } => self.waiting(*agent),
+            Event::Spent { usage, .. } => self.add_spending(*usage),
+            Event::Tick => self.tick(),
+            Event::Answer { id, text, by } => self.answered(id, text, by),
+            Event::Merged { task, ok, detail } => self.merged(task, *ok, detail),
+            Event::ExpertChecked { name, present } => self.expert_checked(name, *present),
+            Event::Pause { by } => self.set_paused(true, by),
+            Event::Resume { by } => self.set_paused(false, by),
+            Event::Tell { text, to, by } => self.tell(text, to.as_deref(), by),
+            Event::Abort { by } => self.aborted(by),
+            Event::Reopen { config } => self.reopened(config),
         }
+    }
+
+    /// Keeps a decision, with the counters of the task that it is about.
+    pub(super) fn decided(&mut self, task: Option<usize>, mut decision: Decision) {
+        if let Some(task) = task.map(|no| self.at(no)) {
+            decision.counters.extend(task.counters.named());
+            decision.task = Some(task.spec.id.clone());
+        }
+        self.out.decisions.push(decision);
+    }
+
+    /// Notifies people. The text names the task.
+    pub(super) fn notice(
+        &mut self,
+        (notice, level): (Notice, Severity),
+        task: Option<usize>,
+        text: impl Into<String>,
+    ) {
+        let (task, text) = (task.map(|no| self.at(no).spec.id.clone()), text.into());
+        let (attempt, output_preview) = (None, None);
+        let notice = Effect::Notice { notice, level, task, text, attempt, output_preview };
+        self.out.effects.push(notice);
     }
 
     /// Returns everything but the tasks.
@@ -274,7 +253,7 @@ impl State {
 
     /// Returns the task that a question is about, if it is about one.
     pub fn task_of(&self, about: QuestionSubject) -> Option<&Task> {
-        human::task_of(about).and_then(|task| self.tasks.get(task))
+        about.task().and_then(|task| self.tasks.get(task))
     }
 
     /// Returns an agent that is at work.
@@ -354,9 +333,9 @@ impl State {
     }
 
     /// Ends the delivery, and every agent with it.
-    pub(super) fn end(&mut self, out: &mut StepOutput, ending: Ending) {
+    pub(super) fn end(&mut self, ending: Ending) {
         let agents = std::mem::take(&mut self.run.agents);
-        out.effects.extend(agents.keys().map(|agent| Effect::End { agent: *agent }));
+        self.out.effects.extend(agents.keys().map(|agent| Effect::End { agent: *agent }));
         if ending.can_be_continued() {
             self.run.interrupted = agents;
         }
@@ -373,8 +352,8 @@ impl State {
                 self.index.complete(),
             ),
         };
-        out.notice((Notice::RunEnded, level), None, text);
-        out.effects.push(Effect::Finish { ending });
+        self.notice((Notice::RunEnded, level), None, text);
+        self.out.effects.push(Effect::Finish { ending });
     }
 
     /// Lets an agent go; what it writes no longer counts.

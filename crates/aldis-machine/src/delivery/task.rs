@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ledger::Ledger;
 use super::plan::TaskSpec;
 use super::signal::Role;
+use crate::rules::codes;
 use crate::{Evidence, words};
 use aldis_signal::time::Timestamp;
 
@@ -19,44 +20,27 @@ pub(super) const CRITERIA_MAX: usize = 200;
 /// How much of a title stands in a sentence.
 const TITLE_MAX: usize = 80;
 
-/// Where a task is. The names are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// Not begun.
-    Pending,
-    /// The business analyst works on it.
-    Expanding,
-    /// The developer works on it.
-    Implementing,
-    /// It waits for the critic, or the critic reviews it.
-    AwaitingReview,
-    /// It waits for the auditor, or the auditor checks it.
-    AwaitingAudit,
-    /// A human is asked.
-    AwaitingGuidance,
-    /// It waits for a file, a repair, or something that its developer lacks.
-    Blocked,
-    /// Reviewed and audited.
-    Complete,
-    /// Given up by a human.
-    Failed,
-}
-
-impl Status {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Expanding => "expanding",
-            Self::Implementing => "implementing",
-            Self::AwaitingReview => "awaiting-review",
-            Self::AwaitingAudit => "awaiting-audit",
-            Self::AwaitingGuidance => "awaiting-guidance",
-            Self::Blocked => "blocked",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-        }
+codes! {
+    /// Where a task is. The names are stable.
+    pub enum Status {
+        /// Not begun.
+        Pending = "pending",
+        /// The business analyst works on it.
+        Expanding = "expanding",
+        /// The developer works on it.
+        Implementing = "implementing",
+        /// It waits for the critic, or the critic reviews it.
+        AwaitingReview = "awaiting-review",
+        /// It waits for the auditor, or the auditor checks it.
+        AwaitingAudit = "awaiting-audit",
+        /// A human is asked.
+        AwaitingGuidance = "awaiting-guidance",
+        /// It waits for a file, a repair, or something that its developer lacks.
+        Blocked = "blocked",
+        /// Reviewed and audited.
+        Complete = "complete",
+        /// Given up by a human.
+        Failed = "failed",
     }
 }
 

@@ -85,7 +85,7 @@ impl Scene {
             _ => &[],
         };
         if role == Role::Expert {
-            scene.state.run.experts.insert("crypto".to_owned(), "keys".to_owned());
+            scene.state.run.experts.known.insert("crypto".to_owned(), "keys".to_owned());
         }
         way.iter().for_each(|text| scene.says(text));
         assert_eq!(scene.only_agent().1, role);
@@ -220,7 +220,7 @@ fn invariants(state: &State) {
         assert!(*no <= run.agents_started);
         match &agent.work {
             Work::Task { task } => assert_eq!(tasks[*task].agent(), Some(*no)),
-            Work::Request { request } => assert!(run.consultations.contains_key(request)),
+            Work::Request { request } => assert!(run.experts.consultations.contains_key(request)),
             Work::Infrastructure => assert!(run.remediation.is_some()),
             Work::Plan => assert_eq!(run.stage, Stage::Planning),
         }
@@ -236,7 +236,7 @@ fn invariants(state: &State) {
                 assert!(ended || run.agents.contains_key(agent), "{task:?}");
             }
             Wait::Human { question } => assert!(run.questions.contains_key(question)),
-            Wait::Expert { request } => assert!(run.consultations.contains_key(request)),
+            Wait::Expert { request } => assert!(run.experts.consultations.contains_key(request)),
             Wait::Infrastructure => assert!(run.remediation.is_some()),
             _ => {}
         }

@@ -1,10 +1,10 @@
 //! What is missing when a delivery ends early, so that `why` on the ending names it.
 
 use super::ledger::FindingStatus;
-use super::sentences::{counted, listed};
 use super::state::State;
 use super::task::{Task, Wait};
 use crate::Evidence;
+use crate::words::{counted, listed};
 
 /// How many tasks are named.
 const TASKS_MAX: usize = 3;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::rules::codes;
 use serde::{Deserialize, Serialize};
 
 /// The limit on iterations per phase: the least, the most, and the default.
@@ -18,37 +19,25 @@ pub fn clamp_iterations(asked: Option<u64>) -> u32 {
     }
 }
 
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExitReason {
-    /// The last phase was completed.
-    AllPhasesComplete,
-    /// The agent declared the whole run complete.
-    AutoCompleteSignal,
-    /// The agent reported an error from which it cannot recover.
-    CriticalError,
-    /// All iterations of a phase were used up.
-    MaxIterationsReached,
-    /// The run was inactive for too long.
-    StaleState,
-    /// A human ended it.
-    UserCancelled,
+codes! {
+    /// Why a run ended.
+    pub enum ExitReason {
+        /// The last phase was completed.
+        AllPhasesComplete = "all_phases_complete",
+        /// The agent declared the whole run complete.
+        AutoCompleteSignal = "auto_complete_signal",
+        /// The agent reported an error from which it cannot recover.
+        CriticalError = "critical_error",
+        /// All iterations of a phase were used up.
+        MaxIterationsReached = "max_iterations_reached",
+        /// The run was inactive for too long.
+        StaleState = "stale_state",
+        /// A human ended it.
+        UserCancelled = "user_cancelled",
+    }
 }
 
 impl ExitReason {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AllPhasesComplete => "all_phases_complete",
-            Self::AutoCompleteSignal => "auto_complete_signal",
-            Self::CriticalError => "critical_error",
-            Self::MaxIterationsReached => "max_iterations_reached",
-            Self::StaleState => "stale_state",
-            Self::UserCancelled => "user_cancelled",
-        }
-    }
-
     /// Returns whether the work was done.
     pub fn is_success(self) -> bool {
         matches!(self, Self::AllPhasesComplete | Self::AutoCompleteSignal)

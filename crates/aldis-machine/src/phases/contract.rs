@@ -43,14 +43,8 @@ impl Machine for State {
         None
     }
 
-    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
-        let by = by.to_owned();
+    fn event_of(&self, command: &HumanCommand, by: String) -> Result<Event, NotPossible> {
         match command {
-            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
-                if text.trim().is_empty() =>
-            {
-                Err(NotPossible::NoText)
-            }
             HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
             // Whoever let a capped agent go reads that its run is paused.
             HumanCommand::Resume if self.active && !self.paused && !self.block_limit.capped => {

@@ -7,7 +7,8 @@ use super::prompts::{self, Feedback};
 use super::rule::Rule;
 use super::state::{Effect, Outcome, State, digest};
 use super::stop::complete_phases;
-use super::tally::{CompletedPhase, RefusedSignal, StopTally, listed};
+use super::tally::{CompletedPhase, RefusedSignal, StopTally};
+use crate::words::{counted, listed};
 use crate::{Decision, Evidence, Miss, Refusal};
 use aldis_signal::time::Timestamp;
 
@@ -22,7 +23,7 @@ pub(super) fn decide(
 ) -> Outcome {
     if tally.evidence.is_empty() && !stop.closing_text.is_empty() {
         let quote = stop.closing_text.clone();
-        tally.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
+        tally.evidence.push(Evidence::new("said", quote));
     }
     if !tally.completed.is_empty() {
         state.block_limit.advanced(stop.cap);
@@ -54,16 +55,15 @@ pub(super) fn decide(
 fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
     let (rule, summary, because, next) = match reason {
         ExitReason::AutoCompleteSignal => {
-            let left_out: Vec<&str> = state.left_out.iter().map(String::as_str).collect();
             let finish = state.pipeline.finish.as_deref().unwrap_or_default();
-            let because = match &left_out[..] {
+            let because = match &state.left_out[..] {
                 [] => format!("the agent reported {finish}"),
                 [phase] => {
                     format!("the agent reported {finish}, and not that phase {phase} is complete")
                 }
                 phases => format!(
                     "the agent reported {finish}, and not that phases {} are complete",
-                    listed(phases)
+                    listed(phases, phases.len())
                 ),
             };
             let summary = "Let the agent stop: the run is complete".to_owned();
@@ -89,18 +89,19 @@ fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
             "nothing to do".to_owned(),
         ),
     };
-    let decision = decision(state, rule, &summary, tally.evidence).because(because).next(next);
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    let decision = Decision::new(rule, summary).seen(tally.evidence).because(because).next(next);
+    Outcome::allowed(decision)
 }
 
 /// Rule 6: the agent needs help and says so.
 fn recoverable(state: &State, tally: StopTally) -> Outcome {
     let error = state.last_error.as_ref().map_or("", |error| &error.message);
     let summary = format!("Let the agent stop: it reported an error in phase {}", state.phase);
-    let decision = decision(state, Rule::RecoverableError, &summary, tally.evidence)
+    let decision = Decision::new(Rule::RecoverableError, summary)
+        .seen(tally.evidence)
         .because(format!("{error}; the agent can recover, so {NOT_COUNTED}"))
         .next("fix the cause and send a prompt: the run is still active");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> Outcome {
@@ -120,10 +121,11 @@ fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> O
         summary = format!("{}. {summary}", complete_phases(&tally.phases()));
         because = format!("{}; {because}", tally.completed_by());
     }
-    let decision = decision(state, Rule::AllowedForNow, &summary, tally.evidence)
+    let decision = Decision::new(Rule::AllowedForNow, summary)
+        .seen(tally.evidence)
         .because(because)
         .next(format!("the run is still active: the next turn continues phase {}", state.phase));
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 /// Rule 4: the agent continues with the next phase.
@@ -137,10 +139,11 @@ fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
     let next = state.phase.clone();
     if state.config.after_transition == AfterTransition::Stop {
         let summary = format!("{complete}. Let the agent stop");
-        let decision = decision(state, Rule::StoppedAfterPhase, &summary, tally.evidence)
+        let decision = Decision::new(Rule::StoppedAfterPhase, summary)
+            .seen(tally.evidence)
             .because(format!("{by}; `after_transition` is `stop`"))
             .next(format!("the next prompt starts phase {next}"));
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
+        return Outcome::allowed(decision);
     }
     if !state.block_limit.may_block(stop.cap) {
         return capped(state, stop, tally);
@@ -148,7 +151,8 @@ fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
     let reason = prompts::start(state);
     given(state, &reason);
     let summary = format!("{complete}. Kept the agent working on phase {next}");
-    let decision = decision(state, Rule::PhaseComplete, &summary, tally.evidence)
+    let decision = Decision::new(Rule::PhaseComplete, summary)
+        .seen(tally.evidence)
         .because(by)
         .next(format!("the agent gets the prompt of phase {next}; `aldis auto stop` ends the run"));
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
@@ -161,8 +165,9 @@ fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
         ("", host) | (host, _) => host,
     };
     let cause = match stop.cap.limit {
-        Some(1) => format!("{host} allows only 1 blocked stop in a row"),
-        Some(limit) => format!("{host} allows only {limit} blocked stops in a row"),
+        Some(limit) => {
+            format!("{host} allows only {} in a row", counted(limit, "blocked stop"))
+        }
         None => {
             let limit = super::DEFAULT_BLOCK_LIMIT;
             format!("{limit} stops in a row were blocked without a tool call or a completed phase")
@@ -170,10 +175,10 @@ fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
     };
     let summary = format!("Let the agent stop: {cause}. The run is paused, not finished");
     let (because, evidence) = missing(state, tally.evidence);
-    let decision = decision(state, Rule::Capped, &summary, evidence).because(because).next(
+    let decision = Decision::new(Rule::Capped, summary).seen(evidence).because(because).next(
         format!("send a prompt or run `aldis auto resume` to continue phase {}", state.phase),
     );
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 /// Rule 7: the phase is not complete.
@@ -200,7 +205,8 @@ fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally
         };
     }
     let summary = format!("Blocked the stop: phase {} is not complete", state.phase);
-    let decision = decision(state, Rule::Blocked, &summary, tally.evidence)
+    let decision = Decision::new(Rule::Blocked, summary)
+        .seen(tally.evidence)
         .because(because)
         .next("the agent was told what is missing; `aldis auto stop` ends the run");
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
@@ -217,10 +223,11 @@ fn used_up(state: &mut State, now: Timestamp, tally: StopTally) -> Outcome {
     let verb = if limit == 1 { "is" } else { "are" };
     let summary =
         format!("Let the agent stop: the run failed, {used} of phase {phase} {verb} used up");
-    let decision = decision(state, Rule::IterationsUsedUp, &summary, evidence)
+    let decision = Decision::new(Rule::IterationsUsedUp, summary)
+        .seen(evidence)
         .because(because)
         .next(format!("`aldis auto resume` continues phase {phase} with {new}"));
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 /// Says which signal was not reported.
@@ -264,13 +271,4 @@ fn feedback<'s>(
         }
     }
     feedback
-}
-
-pub(super) fn decision(
-    state: &State,
-    rule: Rule,
-    summary: &str,
-    evidence: Vec<Evidence>,
-) -> Decision {
-    Decision::new(rule, summary).counted(state.counters()).seen(evidence)
 }

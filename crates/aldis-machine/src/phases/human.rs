@@ -21,13 +21,12 @@ pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome 
     let summary = format!("Cancelled the run in phase {}", state.phase);
     state.end(now, ExitReason::UserCancelled);
     let decision = Decision::new(Rule::Cancelled, summary)
-        .counted(state.counters())
-        .because(format!("cancelled by {}", someone(by)))
+        .because(format!("cancelled by {}", words::cause(by)))
         .next("`aldis auto start` starts another run");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
-pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
+pub(super) fn on_edit(members: &[String]) -> Outcome {
     let quote = members.join(", ");
     let evidence = Evidence {
         what: "refused".to_owned(),
@@ -36,7 +35,6 @@ pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
         ..Evidence::default()
     };
     let decision = Decision::new(Rule::StateFileEdited, "Undid an edit of the state file")
-        .counted(state.counters())
         .because("the store decides, and the state file only shows it")
         .seen([evidence])
         .next("`aldis auto stop` ends the run");
@@ -52,8 +50,7 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     state.paused = true;
     let phase = &state.phase;
     let decision = Decision::new(Rule::Paused, format!("Paused the run in phase {phase}"))
-        .counted(state.counters())
-        .because(format!("requested by {}", someone(by)))
+        .because(format!("requested by {}", words::cause(by)))
         .next(format!("the agent may stop at any time; `aldis resume` continues phase {phase}"));
     Outcome::decided([Effect::WriteView], decision)
 }
@@ -65,7 +62,7 @@ pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -
         return Outcome::untouched();
     }
     state.touch(now);
-    let mut because = format!("sent by {}", someone(by));
+    let mut because = format!("sent by {}", words::cause(by));
     if state.human_messages.len() == MESSAGES_MAX {
         state.human_messages.remove(0);
         because = format!("{because}; the oldest of {MESSAGES_MAX} waiting messages was dropped");
@@ -76,13 +73,12 @@ pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -
     }
     state.human_messages.push(kept);
     let quote = words::inline(text, QUOTE_MAX);
-    let message = Evidence { what: "said".to_owned(), quote, ..Evidence::default() };
+    let message = Evidence::new("said", quote);
     let next = match state.paused {
         true => "the agent gets it after the run is resumed",
         false => "the agent gets it with its next prompt or at its next stop",
     };
     let decision = Decision::new(Rule::MessageQueued, "Queued a message for the agent")
-        .counted(state.counters())
         .because(because)
         .seen([message])
         .next(next);
@@ -122,10 +118,9 @@ pub(super) fn on_resume(
     state.rotate_token(token);
     let phase = &state.phase;
     let decision = Decision::new(Rule::Resumed, format!("Resumed the run in phase {phase}"))
-        .counted(state.counters())
         .because(format!(
             "requested by {}; iterations start at 0, and any session can take the run",
-            someone(by)
+            words::cause(by)
         ))
         .next(format!("send a prompt in this project: that session continues phase {phase}"));
     Outcome::decided([Effect::WriteView], decision)
@@ -143,12 +138,7 @@ fn resume_paused(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     let phase = &state.phase;
     let decision =
         Decision::new(Rule::ResumedAfterPause, format!("Resumed the run in phase {phase}"))
-            .counted(state.counters())
-            .because(format!("requested by {}; session and counters are kept", someone(by)))
+            .because(format!("requested by {}; session and counters are kept", words::cause(by)))
             .next(format!("send a prompt to continue phase {phase}"));
     Outcome::decided([Effect::WriteView], decision)
-}
-
-fn someone(by: &str) -> &str {
-    if by.is_empty() { "a human" } else { by }
 }

@@ -34,7 +34,7 @@ pub(super) struct Feedback<'s> {
 pub(super) fn start(state: &State) -> String {
     let mut text = format!("## Auto Mode: phase {}\n\n", state.phase);
     if !state.task.trim().is_empty() {
-        let _ = writeln!(text, "The task:\n\n{}", quoted(&state.task));
+        let _ = writeln!(text, "The task:\n\n{}", words::quoted(&state.task, TASK_MAX));
     }
     let purpose = state.pipeline.phase(&state.phase).map_or("", |phase| &phase.purpose);
     if !purpose.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn continuation(state: &State, feedback: &Feedback<'_>) -> String {
     if state.task.trim().is_empty() {
         text.push('\n');
     } else {
-        let _ = writeln!(text, "- Task:\n\n{}", quoted(&state.task));
+        let _ = writeln!(text, "- Task:\n\n{}", words::quoted(&state.task, TASK_MAX));
     }
     let _ = writeln!(text, "**Expected Signal:** {}\n", state.expected());
     for refused in feedback.refused {
@@ -113,7 +113,11 @@ fn explain(state: &State, refusal: Refusal) -> String {
 pub(super) fn human_messages(state: &State) -> String {
     let mut text = String::new();
     for message in &state.human_messages {
-        let _ = writeln!(text, "A message from the human you work for:\n\n{}", quoted(message));
+        let _ = writeln!(
+            text,
+            "A message from the human you work for:\n\n{}",
+            words::quoted(message, TASK_MAX)
+        );
     }
     text
 }
@@ -127,10 +131,7 @@ fn options(text: &mut String, state: &State) {
         );
     }
     if state.config.verbose {
-        let blocks = match state.block_limit.blocks {
-            1 => "1 blocked stop".to_owned(),
-            blocks => format!("{blocks} blocked stops"),
-        };
+        let blocks = words::counted(state.block_limit.blocks, "blocked stop");
         let (iteration, most) = (state.iteration, state.max_iterations);
         let _ =
             writeln!(text, "Counters: iteration {iteration} of {most}, {blocks} in this turn.\n");
@@ -192,24 +193,4 @@ fn instructions(text: &mut String, state: &State, lead: &str, signal: Option<&st
         };
         text.push_str(&how);
     }
-}
-
-/// Text of several lines as it was written, each line quoted, so that none of it can be taken for
-/// text of ours.
-fn quoted(text: &str) -> String {
-    let text = text.trim_matches(['\r', '\n']).trim_end();
-    let (shown, more) = match text.char_indices().nth(TASK_MAX) {
-        Some((at, _)) => (&text[..at], text[at..].chars().count()),
-        None => (text, 0),
-    };
-    let mut block = String::new();
-    for line in shown.lines() {
-        // What could hide or move text is left out; tabs are indentation.
-        let line = line.chars().filter(|letter| *letter == '\t' || !letter.is_control());
-        let _ = writeln!(block, "> {}", line.collect::<String>());
-    }
-    if more > 0 {
-        let _ = writeln!(block, "> [{more} more characters are left out]");
-    }
-    block
 }

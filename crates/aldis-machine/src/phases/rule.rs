@@ -71,12 +71,6 @@ rules! {
 }
 
 impl Rule {
-    /// Returns the rule of a stored decision, whatever version stored it.
-    pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
-        let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
-        today.or_else(|| rule_of_0_1_0(rule, summary))
-    }
-
     /// Returns whether the decision only records what the host reported: it explains no stop, and
     /// whoever asks why wants to read the one before it.
     pub fn is_record(self) -> bool {
@@ -93,43 +87,6 @@ impl Rule {
                 | Self::UserInterrupted
         )
     }
-}
-
-/// Returns the rule that 0.1.0 stored under this id. Its numbers covered several situations, which
-/// the summary tells apart.
-pub fn rule_of_0_1_0(rule: &str, summary: &str) -> Option<Rule> {
-    Some(match rule {
-        "phases/3" if summary.ends_with("the phase is unknown") => Rule::UnknownPhase,
-        "phases/3" => Rule::Stale,
-        "phases/4" if summary.starts_with("Let the agent stop after") => Rule::StoppedAfterPhase,
-        "phases/4" if summary.starts_with("Let the agent stop: all") => Rule::AllPhasesComplete,
-        "phases/4" if summary.starts_with("Phase ") => Rule::SubagentCompletedPhase,
-        "phases/4" => Rule::PhaseComplete,
-        "phases/5" => Rule::AutoComplete,
-        "phases/6" if summary.ends_with("the run failed") => Rule::CriticalError,
-        "phases/6" => Rule::RecoverableError,
-        "phases/7" if summary.starts_with("Let the agent stop") => Rule::IterationsUsedUp,
-        "phases/7" => Rule::Blocked,
-        "phases/cancel" => Rule::Cancelled,
-        "phases/cap" => Rule::Capped,
-        "phases/hold" if summary.ends_with("with an error") => Rule::TurnFailed,
-        "phases/hold" => Rule::AllowedForNow,
-        "phases/listen" => match summary {
-            "Heard a prompt" => Rule::PromptReceived,
-            "Heard a sub-agent stop" => Rule::SubagentStopped,
-            "Heard an interruption" => Rule::UserInterrupted,
-            "Heard its own continuation" => Rule::ContinuationReceived,
-            "Heard the session begin" => Rule::SessionStarted,
-            "Heard the session end" => Rule::SessionEnded,
-            "Heard what the agent said" => Rule::ResponseReceived,
-            "Told the agent what the phase is about" => Rule::StartPromptDelivered,
-            _ => return None,
-        },
-        "phases/resume" => Rule::Resumed,
-        "phases/start" => Rule::Started,
-        "phases/state" => Rule::StateFileEdited,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::event::{Event, PhaseFinding};
 use super::rule::Rule;
 use super::state::{Effect, Outcome, PendingResponse, SessionTurn, State};
 use crate::Decision;
+use crate::words::counted;
 use aldis_signal::time::Timestamp;
 
 /// How many findings of a response wait for its stop; the last ones.
@@ -16,17 +17,15 @@ pub(super) fn on_failure(
     session: Option<&str>,
     error: &str,
 ) -> Outcome {
-    if !state.is_live() || !state.is_ours(session) {
+    if !state.heeds(now, session) {
         return Outcome::untouched();
     }
-    state.touch(now);
     state.note_error(now, Some("host"), format!("the host ended the turn: {error}"));
     let summary = "Let the agent stop: the host ended the turn with an error";
     let decision = Decision::new(Rule::TurnFailed, summary)
-        .counted(state.counters())
         .because(format!("the host reported `{error}`; no iteration is used up"))
         .next(format!("the run is still active: the next prompt continues phase {}", state.phase));
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 /// A prompt begins a turn. It brings the prompt of the phase, or what humans sent, to the agent.
@@ -48,13 +47,13 @@ pub(super) fn on_prompt(
     if own {
         let because = "the prompt is the continuation that the machine asked for";
         let summary = "Received our own continuation prompt";
-        return recorded(state, Rule::ContinuationReceived, summary, because);
+        return recorded(Rule::ContinuationReceived, summary, because);
     }
     state.turn = Some(SessionTurn { began: now, active_before });
     state.block_limit.new_turn(turn);
     if state.paused {
         let because = "a new turn began; the run is paused, so the prompt brings nothing of ours";
-        return recorded(state, Rule::PromptReceived, "Received a prompt", because);
+        return recorded(Rule::PromptReceived, "Received a prompt", because);
     }
     if state.prompt_pending {
         let text = state.start_prompt();
@@ -62,21 +61,18 @@ pub(super) fn on_prompt(
         state.human_messages.clear();
         let summary = format!("Gave the agent the prompt of phase {}", state.phase);
         let because = "this is the first prompt since the phase began";
-        let decision = record(state, Rule::StartPromptDelivered, &summary, because);
+        let decision = record(Rule::StartPromptDelivered, &summary, because);
         return Outcome::decided([Effect::Context { text }], decision);
     }
     if state.human_messages.is_empty() {
         let because = "a new turn of the run's session began";
-        return recorded(state, Rule::PromptReceived, "Received a prompt", because);
+        return recorded(Rule::PromptReceived, "Received a prompt", because);
     }
     let text = super::prompts::human_messages(state);
     let count = std::mem::take(&mut state.human_messages).len();
-    let summary = match count {
-        1 => "Gave the agent 1 message".to_owned(),
-        count => format!("Gave the agent {count} messages"),
-    };
+    let summary = format!("Gave the agent {}", counted(count, "message"));
     let because = "sent by a human; this is the first prompt since";
-    let decision = record(state, Rule::MessagesDelivered, &summary, because);
+    let decision = record(Rule::MessagesDelivered, &summary, because);
     Outcome::decided([Effect::Context { text }], decision)
 }
 
@@ -99,16 +95,15 @@ pub(super) fn on_response(
         closing_text: closing_text.to_owned(),
     });
     let because = "this host reports it apart from the stop, which will judge it";
-    recorded(state, Rule::ResponseReceived, "Received the agent's response", because)
+    recorded(Rule::ResponseReceived, "Received the agent's response", because)
 }
 
 pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&str>) -> Outcome {
-    if !state.is_live() || !state.is_ours(session) {
+    if !state.heeds(now, session) {
         return Outcome::untouched();
     }
-    state.touch(now);
     let because = "the host reported it; no iteration is used up";
-    recorded(state, Rule::UserInterrupted, "The user interrupted the turn", because)
+    recorded(Rule::UserInterrupted, "The user interrupted the turn", because)
 }
 
 pub(super) fn on_session(
@@ -117,24 +112,23 @@ pub(super) fn on_session(
     session: Option<&str>,
     event: &Event,
 ) -> Outcome {
-    if !state.is_live() || !state.is_ours(session) {
+    if !state.heeds(now, session) {
         return Outcome::untouched();
     }
-    state.touch(now);
     let because = "the host reported it";
     if matches!(event, Event::SessionEnd { .. }) {
-        return recorded(state, Rule::SessionEnded, "The session ended", because);
+        return recorded(Rule::SessionEnded, "The session ended", because);
     }
     // A compacted or resumed session no longer knows the prompt of the phase.
     state.prompt_pending = true;
-    recorded(state, Rule::SessionStarted, "The session started", because)
+    recorded(Rule::SessionStarted, "The session started", because)
 }
 
 /// A decision that changes nothing an agent would notice.
-fn record(state: &State, rule: Rule, summary: &str, because: &str) -> Decision {
-    Decision::new(rule, summary).counted(state.counters()).because(because).next("nothing to do")
+fn record(rule: Rule, summary: &str, because: &str) -> Decision {
+    Decision::new(rule, summary).because(because).next("nothing to do")
 }
 
-fn recorded(state: &State, rule: Rule, summary: &str, because: &str) -> Outcome {
-    Outcome::decided([], record(state, rule, summary, because))
+fn recorded(rule: Rule, summary: &str, because: &str) -> Outcome {
+    Outcome::decided([], record(rule, summary, because))
 }

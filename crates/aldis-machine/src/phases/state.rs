@@ -10,7 +10,7 @@ use super::counted::CountedSignals;
 use super::event::{Event, PhaseFinding};
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
 use super::{human, prompts, session, stop};
-use crate::Evidence;
+use crate::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
 
 /// A signal that was detected.
@@ -196,6 +196,11 @@ impl Outcome {
     pub(super) fn untouched() -> Self {
         Self { effects: vec![Effect::Allow], decisions: Vec::new() }
     }
+
+    /// The agent may stop.
+    pub(super) fn allowed(decision: Decision) -> Self {
+        Self::decided([Effect::Allow, Effect::WriteView], decision)
+    }
 }
 
 /// Why a run cannot be resumed.
@@ -259,6 +264,14 @@ impl State {
 
     /// Takes one event. Its time is the only clock there is.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        let mut outcome = self.take(now, event);
+        for decision in &mut outcome.decisions {
+            decision.counters = self.counters();
+        }
+        outcome
+    }
+
+    fn take(&mut self, now: Timestamp, event: &Event) -> Outcome {
         match event {
             Event::Stop(stop) => stop::on_stop(self, now, stop),
             Event::SubagentStop { session, agent, findings, fresh_token } => {
@@ -279,7 +292,7 @@ impl State {
                 session::on_session(self, now, session.as_deref(), event)
             }
             Event::Cancel { by } => human::on_cancel(self, now, by),
-            Event::Edited { members } => human::on_edit(self, members),
+            Event::Edited { members } => human::on_edit(members),
             Event::Pause { by } => human::on_pause(self, now, by),
             Event::Tell { text, by } => human::on_tell(self, now, text, by),
             Event::Resume { fresh_token, by } => {
@@ -332,6 +345,15 @@ impl State {
     /// Whether the event comes from the session this run belongs to.
     pub(super) fn is_ours(&self, session: Option<&str>) -> bool {
         session.is_some() && self.session.as_deref() == session
+    }
+
+    /// Whether the event is about a live run of ours, which is then active.
+    pub(super) fn heeds(&mut self, now: Timestamp, session: Option<&str>) -> bool {
+        let heeds = self.is_live() && self.is_ours(session);
+        if heeds {
+            self.touch(now);
+        }
+        heeds
     }
 
     /// Records activity. It never goes back: a clock that was wrong for a while must not make the run

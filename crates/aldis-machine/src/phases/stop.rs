@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::apply::apply;
 use super::config::ExitReason;
-use super::decide::{decide, decision, missing};
+use super::decide::{decide, missing};
 use super::eligibility;
 use super::event::{PhaseFinding, Stop};
 use super::rule::Rule;
-use super::state::{Effect, Outcome, State};
-use super::tally::{StopTally, listed, of_miss};
-use crate::{Evidence, Refusal};
+use super::state::{Outcome, State};
+use super::tally::{StopTally, of_miss};
+use crate::words::{duration, listed};
+use crate::{Decision, Evidence, Refusal};
 use aldis_signal::time::Timestamp;
 
 /// How many findings wait for a paused run to be resumed; the last ones.
@@ -86,16 +87,16 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
     if stop.read_cursor.is_none() {
         hold(state, stop.findings.iter().filter(|it| it.signal().is_some()).cloned().collect());
     }
-    let closing =
-        Evidence { what: "said".to_owned(), quote: stop.closing_text, ..Evidence::default() };
+    let closing = Evidence::new("said", stop.closing_text);
     let summary = "Let the agent stop: the run is paused";
-    let decision = decision(state, Rule::AllowedWhilePaused, summary, vec![closing])
+    let decision = Decision::new(Rule::AllowedWhilePaused, summary)
+        .seen([closing])
         .because(
             "a human paused the run; what the agent reports is judged at its first stop after the \
              run is resumed",
         )
         .next(format!("`aldis resume` continues phase {}", state.phase));
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 /// Keeps findings until the run is resumed.
@@ -158,12 +159,14 @@ pub(super) fn on_subagent_stop(
     let outcome = if let Some(names) = &ignored
         && tally.completed.is_empty()
     {
-        decision(state, Rule::SubagentSignalIgnored, &format!("Ignored {names}"), tally.evidence)
+        Decision::new(Rule::SubagentSignalIgnored, format!("Ignored {names}"))
+            .seen(tally.evidence)
             .because("a sub-agent may complete its phase; only the main agent may report this")
             .next("nothing to do")
     } else if tally.completed.is_empty() {
         let summary = format!("{} stopped without completing a phase", stopped.named());
-        decision(state, Rule::SubagentStopped, &summary, tally.evidence)
+        Decision::new(Rule::SubagentStopped, summary)
+            .seen(tally.evidence)
             .because("it reported no signal that completes the phase")
             .next("nothing to do")
     } else {
@@ -173,11 +176,12 @@ pub(super) fn on_subagent_stop(
             because = format!("{because}; ignored {names}: only the main agent may report it");
         }
         let summary = complete_phases(&tally.phases());
-        decision(state, Rule::SubagentCompletedPhase, &summary, tally.evidence)
+        Decision::new(Rule::SubagentCompletedPhase, summary)
+            .seen(tally.evidence)
             .because(because)
             .next("the main agent is told at its next stop")
     };
-    Outcome::decided([Effect::Allow, Effect::WriteView], outcome)
+    Outcome::allowed(outcome)
 }
 
 /// Holds what a sub-agent reported. One without an id is left to the transcript: its signal could
@@ -186,25 +190,24 @@ fn paused_subagent(state: &mut State, stopped: &Subagent<'_>) -> Outcome {
     let known = |it: &&PhaseFinding| it.signal().is_some_and(|signal| signal.agent.is_some());
     hold(state, stopped.findings.iter().filter(known).cloned().collect());
     let summary = format!("{} stopped while the run is paused", stopped.named());
-    let decision = decision(state, Rule::SubagentStopped, &summary, vec![])
+    let decision = Decision::new(Rule::SubagentStopped, summary)
         .because("its signals are judged at the first stop after the run is resumed")
         .next(format!("`aldis resume` continues phase {}", state.phase));
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 /// Returns the signals that only the main agent may report, if there are any.
 fn ignored(tally: &StopTally) -> Option<String> {
     let refused = tally.refused.iter().filter(|it| it.refusal == Refusal::RoleNotAllowed);
     let names: Vec<String> = refused.map(|refused| refused.named()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    (!names.is_empty()).then(|| listed(&names))
+    (!names.is_empty()).then(|| listed(&names, names.len()))
 }
 
 /// Returns `Phase qa is complete`, or the same of several.
 pub(super) fn complete_phases(phases: &[&str]) -> String {
     match phases {
         [phase] => format!("Phase {phase} is complete"),
-        phases => format!("Phases {} are complete", listed(phases)),
+        phases => format!("Phases {} are complete", listed(phases, phases.len())),
     }
 }
 
@@ -248,16 +251,16 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
     state.note_error(now, Some("phase"), message.clone());
     state.last_checked = Some(now);
     let summary = "Let the agent stop: the run is in an unknown phase";
-    let decision = decision(state, Rule::UnknownPhase, summary, vec![])
+    let decision = Decision::new(Rule::UnknownPhase, summary)
         .because(message)
         .next("`aldis auto stop` ends the run; or add the phase to the pipeline");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+    Outcome::allowed(decision)
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
     let idle = match state.last_activity.filter(|_| state.started_at.is_some()) {
         Some(active) => {
-            let limit = span(state.config.stale_after);
+            let limit = duration(state.config.stale_after);
             format!("no activity for more than {limit} before this turn (last: {active})")
         }
         None => "the run's times are not readable".to_owned(),
@@ -265,17 +268,9 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
     let (because, evidence) = missing(state, Vec::new());
     state.end(now, ExitReason::StaleState);
     let summary = "Let the agent stop and ended the run: it is stale";
-    let decision = decision(state, Rule::Stale, summary, evidence)
+    let decision = Decision::new(Rule::Stale, summary)
+        .seen(evidence)
         .because(format!("{idle}; {because}"))
         .next(format!("`aldis auto resume` continues phase {}", state.phase));
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-/// Returns a number of seconds as people write it.
-fn span(seconds: u64) -> String {
-    match seconds {
-        hours if hours >= 3_600 && hours % 3_600 == 0 => format!("{} h", hours / 3_600),
-        minutes if minutes >= 60 && minutes % 60 == 0 => format!("{} min", minutes / 60),
-        seconds => format!("{seconds} s"),
-    }
+    Outcome::allowed(decision)
 }

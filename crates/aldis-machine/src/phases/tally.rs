@@ -113,12 +113,3 @@ pub(super) fn of_miss(miss: &Miss) -> Evidence {
         ..Evidence::default()
     }
 }
-
-/// Returns `a`, `a and b` or `a, b and c`.
-pub(super) fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}

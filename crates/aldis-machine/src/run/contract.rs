@@ -26,20 +26,21 @@ impl Machine for State {
 
     fn next_wake(&self) -> Option<Timestamp> {
         let after = |since: Timestamp, seconds: u64| since.after(Duration::from_secs(seconds));
-        let now = self.seen_at.unwrap_or(self.started_at);
-        let left = self.config.timeout.saturating_mul(1_000).saturating_sub(self.worked(now));
+        let now = self.clock.seen_at.unwrap_or(self.clock.started_at);
+        let left = self.start.config.timeout.saturating_mul(1_000).saturating_sub(self.worked(now));
         let out_of_time = now.after(Duration::from_millis(left));
         let level = self.monitor.next_change(now);
-        let watched = &self.config.stagnation;
+        let watched = &self.start.config.stagnation;
         match self.status {
             Status::Limited { until } | Status::Backoff { until } => Some(until),
             Status::Working => {
-                let grace = self.claimed_at.map(|at| after(at, watched.grace_period));
-                let over = after(self.iteration_started_at, self.config.iteration_timeout);
+                let grace = self.attempt.claimed_at.map(|at| after(at, watched.grace_period));
+                let over =
+                    after(self.clock.iteration_started_at, self.start.config.iteration_timeout);
                 [Some(out_of_time), Some(over), grace, level].into_iter().flatten().min()
             }
             Status::Paused { stagnated: true } => {
-                let since = self.paused_at.or(self.waiting_since).unwrap_or(now);
+                let since = self.clock.paused_at.or(self.clock.waiting_since).unwrap_or(now);
                 let expires = watched.pause_limit.map(|limit| after(since, limit));
                 [Some(out_of_time), expires, level].into_iter().flatten().min()
             }
@@ -51,16 +52,10 @@ impl Machine for State {
         Some(Event::Tick)
     }
 
-    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
-        let by = by.to_owned();
+    fn event_of(&self, command: &HumanCommand, by: String) -> Result<Event, NotPossible> {
         let paused = matches!(self.status, Status::Paused { .. });
         let ended = self.ending().is_some();
         match command {
-            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
-                if text.trim().is_empty() =>
-            {
-                Err(NotPossible::NoText)
-            }
             // An answer may come when nobody waits for it any more: the next start has it.
             HumanCommand::Answer { id, text } => match &self.question {
                 Some(question) if question.id == *id => {
@@ -99,7 +94,7 @@ impl Machine for State {
     }
 
     fn summary(&self) -> Summary<'_> {
-        Summary { title: &self.task, active: self.ending().is_none(), session: None }
+        Summary { title: &self.start.task, active: self.ending().is_none(), session: None }
     }
 
     fn to_stored(&self) -> Result<String, serde_json::Error> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::codes;
 use aldis_signal::time::Timestamp;
 
 use super::config::Config;
@@ -275,37 +276,28 @@ pub enum Effect {
     },
 }
 
-/// The kinds of notices. The names are stable: they switch notices on and off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Notice {
-    /// A human is asked.
-    Question,
-    /// The service refuses to work for now.
-    RateLimit,
-    /// The run has ended.
-    RunEnded,
-    /// The agent is stopped because the work makes no progress.
-    StagnationAbort,
-    /// The agent is suspended because the work makes no progress.
-    StagnationPause,
-    /// The work makes no progress.
-    StagnationWarn,
-    /// Two thirds of a budget are used.
-    BudgetSoon,
+impl Effect {
+    pub(super) fn notice(notice: Notice, text: impl Into<String>) -> Self {
+        Self::Notice { notice, text: text.into() }
+    }
 }
 
-impl Notice {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::RateLimit => "rate_limit",
-            Self::RunEnded => "run_ended",
-            Self::StagnationAbort => "stagnation_abort",
-            Self::StagnationPause => "stagnation_pause",
-            Self::StagnationWarn => "stagnation_warn",
-            Self::BudgetSoon => "budget_soon",
-        }
+codes! {
+    /// The kinds of notices. The names are stable: they switch notices on and off.
+    pub enum Notice {
+        /// A human is asked.
+        Question = "question",
+        /// The service refuses to work for now.
+        RateLimit = "rate_limit",
+        /// The run has ended.
+        RunEnded = "run_ended",
+        /// The agent is stopped because the work makes no progress.
+        StagnationAbort = "stagnation_abort",
+        /// The agent is suspended because the work makes no progress.
+        StagnationPause = "stagnation_pause",
+        /// The work makes no progress.
+        StagnationWarn = "stagnation_warn",
+        /// Two thirds of a budget are used.
+        BudgetSoon = "budget_soon",
     }
 }

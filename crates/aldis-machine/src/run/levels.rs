@@ -1,128 +1,110 @@
 //! What missing progress means for the run: a warning, a pause, the end.
 
-use super::ending::{ended, finish};
 use super::event::{Effect, Notice};
-use super::events::stop;
-use super::prompt::replace_feedback;
 use super::rule::Rule;
 use super::state::{Ending, Outcome, State, Status};
+use crate::Decision;
 use crate::stagnation::{Change, Level, Observation};
 use crate::words::duration;
-use aldis_signal::time::Timestamp;
 
-/// Takes an observation, and does what a change of the level asks for.
-pub(super) fn observe(state: &mut State, now: Timestamp, observation: &Observation) -> Outcome {
-    let change = state.monitor.observe(now, observation);
-    let mut outcome = Outcome::nothing();
-    if let Some(change) = change {
-        on_level_change(state, now, &change, &mut outcome);
+impl State {
+    /// Takes an observation, and does what a change of the level asks for.
+    pub(super) fn observe(&mut self, observation: &Observation) -> Outcome {
+        let change = self.monitor.observe(self.now(), observation);
+        change.map_or_else(Outcome::nothing, |change| self.on_level_change(change))
     }
-    outcome
-}
 
-/// What a change of the level means while the agent works.
-pub(super) fn on_level_change(
-    state: &mut State,
-    now: Timestamp,
-    change: &Change,
-    outcome: &mut Outcome,
-) {
-    let text = change.because.clone();
-    let working = state.status == Status::Working;
-    // An agent that is suspended for this very reason is stopped by the next level.
-    let suspended = state.status == Status::Paused { stagnated: true };
-    let (rule, summary) = match change.to {
-        Level::None => (Rule::StagnationCleared, "Progress again"),
-        Level::Warn => (Rule::StagnationWarn, "Warning: no progress"),
-        Level::Pause => (Rule::StagnationPause, "Suspending the agent: no progress"),
-        Level::Abort => (Rule::StagnationAbort, "Stopping the agent: no progress"),
-    };
-    let decision = state.decision(rule, summary).because(&*text);
-    match change.to {
-        Level::None => outcome.decisions.push(decision.next("nothing to do")),
-        Level::Warn => {
-            nudge(state, &text);
-            outcome.effects.push(Effect::Notice { notice: Notice::StagnationWarn, text });
-            outcome.decisions.push(decision.next("the agent gets a hint in its next prompt"));
-        }
-        Level::Pause if working => {
-            outcome.effects.push(Effect::Suspend);
-            outcome.effects.push(Effect::Notice { notice: Notice::StagnationPause, text });
-            state.status = Status::Paused { stagnated: true };
-            state.paused_at = Some(now);
-            let limit = state.config.stagnation.pause_limit;
-            let limit =
-                limit.map(|limit| format!("; without either it ends in {}", duration(limit)));
-            let limit = limit.unwrap_or_default();
-            outcome.decisions.push(
-                decision
-                    .next(format!("`aldis resume` lets it work on, `aldis abort` ends it{limit}")),
-            );
-        }
-        Level::Abort if working || suspended => {
-            let decision = decision.next("the run ends when the agent has stopped");
-            let stopped = stop(state, Some(Ending::Stagnated), decision);
-            outcome.effects.extend(stopped.effects);
-            outcome.effects.push(Effect::Notice { notice: Notice::StagnationAbort, text });
-            outcome.decisions.extend(stopped.decisions);
-        }
-        Level::Pause | Level::Abort => {}
-    }
-}
-
-/// Stops an agent that was suspended for missing progress and that nobody resumed.
-pub(super) fn on_expired_pause(state: &mut State, limit: u64) -> Outcome {
-    let because = format!(
-        "it was suspended for missing progress, and nobody resumed it within {}",
-        duration(limit)
-    );
-    let decision = state
-        .decision(Rule::PauseExpired, "Stopping the agent: it stayed suspended")
-        .because(&*because)
-        .next("the run ends when the agent has stopped");
-    let mut outcome = stop(state, Some(Ending::Stagnated), decision);
-    let text = because;
-    outcome.effects.push(Effect::Notice { notice: Notice::StagnationAbort, text });
-    outcome
-}
-
-/// What the level means between two iterations; `None` to go on. `notices` takes what people are
-/// told.
-pub(super) fn between_iterations(
-    state: &mut State,
-    now: Timestamp,
-    change: Option<&Change>,
-    notices: &mut Vec<Effect>,
-) -> Option<Outcome> {
-    match state.monitor.level() {
-        Level::None => None,
-        // A pause without an agent would have nobody to suspend: the next prompt has the hint.
-        level @ (Level::Warn | Level::Pause) => {
-            if let Some(change) = change {
-                nudge(state, &change.because);
-                let notice = match level {
-                    Level::Pause => Notice::StagnationPause,
-                    _ => Notice::StagnationWarn,
-                };
-                notices.push(Effect::Notice { notice, text: change.because.clone() });
+    /// What a change of the level means while the agent works.
+    pub(super) fn on_level_change(&mut self, change: Change) -> Outcome {
+        let text = change.because;
+        let working = self.status == Status::Working;
+        // An agent that is suspended for this very reason is stopped by the next level.
+        let suspended = self.status == Status::Paused { stagnated: true };
+        let counters = self.counters();
+        let decision = |rule: Rule, summary: &str| {
+            Decision::new(rule, summary).counted(counters.clone()).because(&*text)
+        };
+        match change.to {
+            Level::None => {
+                let decision = decision(Rule::StagnationCleared, "Progress again");
+                Outcome::decided([], decision.next("nothing to do"))
             }
-            None
-        }
-        // Whenever it was reached: while an agent is asked to stop, nothing is done about it.
-        Level::Abort => {
-            let because = change.map(|change| change.because.clone());
-            state.stop_because = because.or_else(|| state.monitor.cause(now));
-            let decision = ended(state, Ending::Stagnated);
-            let text = decision.because.clone();
-            let notice = Effect::Notice { notice: Notice::StagnationAbort, text };
-            Some(finish(state, Ending::Stagnated, decision, vec![notice]))
+            Level::Warn => {
+                self.nudge(&text);
+                let decision = decision(Rule::StagnationWarn, "Warning: no progress")
+                    .next("the agent gets a hint in its next prompt");
+                Outcome::decided([Effect::notice(Notice::StagnationWarn, text)], decision)
+            }
+            Level::Pause if working => {
+                self.status = Status::Paused { stagnated: true };
+                self.clock.paused_at = Some(self.now());
+                let limit = self.start.config.stagnation.pause_limit;
+                let limit = limit.map(|it| format!("; without either it ends in {}", duration(it)));
+                let limit = limit.unwrap_or_default();
+                let decision = decision(Rule::StagnationPause, "Suspending the agent: no progress")
+                    .next(format!("`aldis resume` lets it work on, `aldis abort` ends it{limit}"));
+                let notice = Effect::notice(Notice::StagnationPause, text);
+                Outcome::decided([Effect::Suspend, notice], decision)
+            }
+            Level::Abort if working || suspended => {
+                let decision = decision(Rule::StagnationAbort, "Stopping the agent: no progress");
+                self.stop_stagnated(decision)
+            }
+            Level::Pause | Level::Abort => Outcome::nothing(),
         }
     }
-}
 
-/// Hints at missing progress in the next prompt. One hint is enough, and the latest is right.
-fn nudge(state: &mut State, because: &str) {
-    const BEGINNING: &str = "There is no evidence of progress";
-    let hint = format!("{BEGINNING}: {because}. Try another approach, or report what you need.");
-    replace_feedback(state, BEGINNING, hint);
+    /// Stops an agent that was suspended for missing progress and that nobody resumed.
+    pub(super) fn on_expired_pause(&mut self, limit: u64) -> Outcome {
+        let limit = duration(limit);
+        let decision = self
+            .decision(Rule::PauseExpired, "Stopping the agent: it stayed suspended")
+            .because(format!(
+                "it was suspended for missing progress, and nobody resumed it within {limit}"
+            ));
+        self.stop_stagnated(decision)
+    }
+
+    fn stop_stagnated(&mut self, decision: Decision) -> Outcome {
+        let notice = Effect::notice(Notice::StagnationAbort, decision.because.clone());
+        let decision = decision.next("the run ends when the agent has stopped");
+        let mut outcome = self.stop_agent(Some(Ending::Stagnated), decision);
+        outcome.effects.push(notice);
+        outcome
+    }
+
+    /// What the level means between two iterations: the end, or what people are told before the next.
+    pub(super) fn between_iterations(
+        &mut self,
+        change: Option<&Change>,
+    ) -> Result<Option<Effect>, Outcome> {
+        let because = change.map(|change| change.because.clone());
+        let notice = match self.monitor.level() {
+            Level::None => return Ok(None),
+            Level::Warn => Notice::StagnationWarn,
+            // A pause without an agent would have nobody to suspend: the next prompt has the hint.
+            Level::Pause => Notice::StagnationPause,
+            // Whenever it was reached: while an agent is asked to stop, nothing is done about it.
+            Level::Abort => {
+                self.attempt.stop_because = because.or_else(|| self.monitor.cause(self.now()));
+                let mut outcome = self.end_with(Ending::Stagnated);
+                let because = outcome.decision().map(|decision| decision.because.clone());
+                let notice = because.map(|it| Effect::notice(Notice::StagnationAbort, it));
+                outcome.effects.splice(0..0, notice);
+                return Err(outcome);
+            }
+        };
+        Ok(because.map(|because| {
+            self.nudge(&because);
+            Effect::notice(notice, because)
+        }))
+    }
+
+    /// Hints at missing progress in the next prompt. One hint is enough, and the latest is right.
+    fn nudge(&mut self, because: &str) {
+        const BEGINNING: &str = "There is no evidence of progress";
+        let hint =
+            format!("{BEGINNING}: {because}. Try another approach, or report what you need.");
+        self.replace_feedback(BEGINNING, hint);
+    }
 }

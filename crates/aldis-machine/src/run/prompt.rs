@@ -12,53 +12,55 @@ const TEXT_MAX: usize = 16_000;
 /// How many pieces of feedback wait for the next prompt. The oldest gives way.
 const FEEDBACK_MAX: usize = 32;
 
-/// The task, where the run is, what happened since, and how to report.
-pub(super) fn compose(state: &State) -> String {
-    let mut text = String::new();
-    text.push_str(cut(state.task.trim(), TASK_MAX));
-    text.push('\n');
-    if let Some(position) = position(state) {
-        let _ = writeln!(text, "\n## Where you are\n\n{position}");
-    }
-    let crash = crash(state);
-    if !state.feedback.is_empty() || crash.is_some() {
-        text.push_str("\n## Feedback\n\n");
-        for feedback in state.feedback.iter().chain(&crash) {
-            let _ = writeln!(text, "{}\n", feedback.trim_end());
+impl State {
+    /// The task, where the run is, what happened since, and how to report.
+    pub(super) fn prompt(&self) -> String {
+        let mut text = String::new();
+        text.push_str(cut(self.start.task.trim(), TASK_MAX));
+        text.push('\n');
+        if let Some(position) = self.position() {
+            let _ = writeln!(text, "\n## Where you are\n\n{position}");
         }
+        let crash = self.crash_text();
+        if !self.memory.feedback.is_empty() || crash.is_some() {
+            text.push_str("\n## Feedback\n\n");
+            for feedback in self.memory.feedback.iter().chain(&crash) {
+                let _ = writeln!(text, "{}\n", feedback.trim_end());
+            }
+        }
+        if !self.start.instructions.trim().is_empty() {
+            let _ = writeln!(text, "\n## How to report\n\n{}", self.start.instructions.trim());
+        }
+        text
     }
-    if !state.instructions.trim().is_empty() {
-        let _ = writeln!(text, "\n## How to report\n\n{}", state.instructions.trim());
-    }
-    text
-}
 
-/// Which iteration it is, unless it is the very first start: an agent has no memory of the others.
-fn position(state: &State) -> Option<String> {
-    let (iteration, most) = (state.iteration, state.config.max_iterations);
-    match (iteration, state.starts) {
-        (..=1, ..=1) => None,
-        (_, ..=1) => Some(format!(
-            "This is iteration {iteration} of {most}. Earlier iterations left their work here: \
+    /// Which iteration it is, unless it is the very first start: an agent has no memory of the others.
+    fn position(&self) -> Option<String> {
+        let (iteration, most) = (self.iteration, self.start.config.max_iterations);
+        match (iteration, self.counts.starts) {
+            (..=1, ..=1) => None,
+            (_, ..=1) => Some(format!(
+                "This is iteration {iteration} of {most}. Earlier iterations left their work here: \
              continue from what is there and do not start over."
-        )),
-        (..) => Some(format!(
-            "This is iteration {iteration} of {most}, started again because the last attempt did \
+            )),
+            (..) => Some(format!(
+                "This is iteration {iteration} of {most}, started again because the last attempt did \
              not finish. Continue from what is there and do not start over."
-        )),
-    }
-}
-
-/// What the last attempt printed when it crashed.
-fn crash(state: &State) -> Option<String> {
-    let exit = state.last_crash.as_ref()?;
-    let clause = exit.clause();
-    Some(match quoted(&exit.output, TEXT_MAX) {
-        output if output.is_empty() => format!("The last attempt crashed: it {clause}."),
-        output => {
-            format!("The last attempt crashed: it {clause}. Its output ended with:\n\n{output}")
+            )),
         }
-    })
+    }
+
+    /// What the last attempt printed when it crashed.
+    fn crash_text(&self) -> Option<String> {
+        let exit = self.memory.last_crash.as_ref()?;
+        let clause = exit.clause();
+        Some(match quoted(&exit.output, TEXT_MAX) {
+            output if output.is_empty() => format!("The last attempt crashed: it {clause}."),
+            output => {
+                format!("The last attempt crashed: it {clause}. Its output ended with:\n\n{output}")
+            }
+        })
+    }
 }
 
 /// Text of several lines as a block quotation, which no line of it can leave.
@@ -66,34 +68,37 @@ pub(super) fn block(text: &str) -> String {
     quoted(text, TEXT_MAX)
 }
 
-/// Adds to the next prompt. What stands in the current prompt already is kept for the next one, too:
-/// it happened again.
-pub(super) fn add_feedback(state: &mut State, text: String) {
-    if let Some(at) = state.feedback.iter().position(|known| *known == text) {
-        forget(state, at);
-    } else if state.feedback.len() >= FEEDBACK_MAX {
-        forget(state, 0);
+impl State {
+    /// Adds to the next prompt. What stands in the current prompt already is kept for the next one, too:
+    /// it happened again.
+    pub(super) fn add_feedback(&mut self, text: String) {
+        if let Some(at) = self.memory.feedback.iter().position(|known| *known == text) {
+            self.forget_feedback(at);
+        } else if self.memory.feedback.len() >= FEEDBACK_MAX {
+            self.forget_feedback(0);
+        }
+        self.memory.feedback.push(text);
     }
-    state.feedback.push(text);
-}
 
-/// Adds to the next prompt, in the place of what begins in the same way.
-pub(super) fn replace_feedback(state: &mut State, beginning: &str, text: String) {
-    if let Some(at) = state.feedback.iter().position(|known| known.starts_with(beginning)) {
-        forget(state, at);
+    /// Adds to the next prompt, in the place of what begins in the same way.
+    pub(super) fn replace_feedback(&mut self, beginning: &str, text: String) {
+        if let Some(at) = self.memory.feedback.iter().position(|known| known.starts_with(beginning))
+        {
+            self.forget_feedback(at);
+        }
+        self.add_feedback(text);
     }
-    add_feedback(state, text);
-}
 
-fn forget(state: &mut State, at: usize) {
-    state.feedback.remove(at);
-    if at < state.feedback_given {
-        state.feedback_given -= 1;
+    fn forget_feedback(&mut self, at: usize) {
+        self.memory.feedback.remove(at);
+        if at < self.memory.feedback_given {
+            self.memory.feedback_given -= 1;
+        }
     }
-}
 
-/// Forgets what stood in the prompt of an iteration that was completed.
-pub(super) fn drop_given_feedback(state: &mut State) {
-    let given = std::mem::take(&mut state.feedback_given).min(state.feedback.len());
-    state.feedback.drain(..given);
+    /// Forgets what stood in the prompt of an iteration that was completed.
+    pub(super) fn drop_given_feedback(&mut self) {
+        let given = std::mem::take(&mut self.memory.feedback_given).min(self.memory.feedback.len());
+        self.memory.feedback.drain(..given);
+    }
 }

@@ -64,7 +64,7 @@ fn clean() -> Event {
 fn send(state: &mut State, seconds: i64, event: &Event) -> Outcome {
     let mut outcome = state.on_event(at(seconds), event);
     if state.status == Status::Looking && outcome.effects.contains(&Effect::Look) {
-        let looked = state.on_event(at(seconds), &Event::Looked(state.tree.clone()));
+        let looked = state.on_event(at(seconds), &Event::Looked(state.trees.tree.clone()));
         outcome.effects.extend(looked.effects);
         outcome.decisions.extend(looked.decisions);
     }
@@ -401,7 +401,11 @@ fn a_phase_implies_how_far_the_work_is() {
     ] {
         let text = format!("```pilot-signal\n{{\"v\":2,{body}}}\n```");
         state.on_event(at(1), &Event::Reported { signals: reports("pilot", &text) });
-        assert_eq!((state.progress, state.shown_progress), (progress, bar), "{body}");
+        assert_eq!(
+            (state.reported.progress, state.reported.shown_progress),
+            (progress, bar),
+            "{body}"
+        );
     }
 }
 
@@ -424,7 +428,7 @@ fn progress_never_goes_backwards_on_exit() {
     };
     state.on_event(at(1), &Event::Reported { signals: vec![heard(80, Meaning::Progress)] });
     state.on_event(at(2), &Event::Reported { signals: vec![heard(0, Meaning::Done)] });
-    assert_eq!(state.progress, Some(80));
+    assert_eq!(state.reported.progress, Some(80));
 }
 
 #[test]
@@ -487,7 +491,7 @@ fn a_run_that_was_cut_off_repeats_its_iteration() {
             state.on_event(at(second), &event);
         }
         assert_eq!(state.ending(), Some(ending), "{name}");
-        assert_eq!(state.reached(&state.config), reached, "{name}");
+        assert_eq!(state.reached(&state.start.config), reached, "{name}");
         let config = Config { max_iterations: 5, max_tokens: Some(500), ..Config::default() };
         assert_eq!(state.reached(&config), None, "{name}");
         state.on_event(at(10), &Event::Reopen { config: Box::new(config) });
@@ -522,6 +526,6 @@ fn a_host_that_tries_again_by_itself_does_not_stagnate() {
         assert_eq!(matches!(state.status, Status::Paused { .. }), paused);
         // It works again: from here on the clock runs.
         state.on_event(at(1_600), &Event::Activity);
-        assert!(!state.retrying);
+        assert!(!state.attempt.retrying);
     }
 }

@@ -44,16 +44,10 @@ impl Machine for State {
         Some(if missed { Event::Recovered } else { Event::Wake { turn: None } })
     }
 
-    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
-        let by = by.to_owned();
+    fn event_of(&self, command: &HumanCommand, by: String) -> Result<Event, NotPossible> {
         let paused = matches!(self.holder, TurnHolder::Paused { .. });
         let waits = paused || matches!(self.holder, TurnHolder::Interrupted { .. });
         match command {
-            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
-                if text.trim().is_empty() =>
-            {
-                Err(NotPossible::NoText)
-            }
             HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
             _ if self.closed => Err(NotPossible::Ended),
             HumanCommand::Abort => Ok(Event::Close { by }),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::config::Config;
 use super::persona::Persona;
 use super::reader::IncomingMessage;
+use crate::rules::codes;
 use aldis_signal::time::Timestamp;
 
 /// One thing that happened. Exhaustive: the machine has an opinion about each.
@@ -208,72 +209,46 @@ pub struct ChannelMessage {
     pub text: String,
 }
 
-/// Why a turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum TurnEndReason {
-    /// A completion phrase or silence ended it.
-    AutoDetect,
-    /// A human or a program gave the turn to another agent, or closed the channel.
-    Manual,
-    /// Its deadline passed before a restart.
-    Recovery,
-    /// The agent left.
-    Removed,
-    /// Its time was over.
-    Timeout,
-    /// The agent ended it with the keyword.
-    TurnComplete,
+codes! {
+    /// Why a turn ended.
+    pub enum TurnEndReason {
+        /// A completion phrase or silence ended it.
+        AutoDetect = "AUTO_DETECT",
+        /// A human or a program gave the turn to another agent, or closed the channel.
+        Manual = "MANUAL",
+        /// Its deadline passed before a restart.
+        Recovery = "RECOVERY",
+        /// The agent left.
+        Removed = "REMOVED",
+        /// Its time was over.
+        Timeout = "TIMEOUT",
+        /// The agent ended it with the keyword.
+        TurnComplete = "TURN_COMPLETE",
+    }
 }
 
 impl TurnEndReason {
-    /// Returns the stable code.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AutoDetect => "AUTO_DETECT",
-            Self::Manual => "MANUAL",
-            Self::Recovery => "RECOVERY",
-            Self::Removed => "REMOVED",
-            Self::Timeout => "TIMEOUT",
-            Self::TurnComplete => "TURN_COMPLETE",
-        }
-    }
-
     /// Returns whether the turn was cut off: its agent may still send what belongs to it.
     pub(super) fn cut_off(self) -> bool {
         matches!(self, Self::Recovery | Self::Timeout)
     }
 }
 
-/// Why a message did not count as one of the active agent. The codes are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplyReason {
-    /// Its turn had just been ended by a message before it.
-    AfterTurnEnd,
-    /// It answered a human, in another agent's turn.
-    Answer,
-    /// The channel is closed.
-    ChannelClosed,
-    /// Its turn was over.
-    LateSignal,
-    /// Another agent has the turn.
-    NotActiveAgent,
-    /// The channel is not one of ours.
-    UnknownChannel,
-}
-
-impl ReplyReason {
-    /// Returns the stable code.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AfterTurnEnd => "after_turn_end",
-            Self::Answer => "answer",
-            Self::ChannelClosed => "channel_closed",
-            Self::LateSignal => "late_signal",
-            Self::NotActiveAgent => "not_active_agent",
-            Self::UnknownChannel => "unknown_channel",
-        }
+codes! {
+    /// Why a message did not count as one of the active agent. The codes are stable.
+    pub enum ReplyReason {
+        /// Its turn had just been ended by a message before it.
+        AfterTurnEnd = "after_turn_end",
+        /// It answered a human, in another agent's turn.
+        Answer = "answer",
+        /// The channel is closed.
+        ChannelClosed = "channel_closed",
+        /// Its turn was over.
+        LateSignal = "late_signal",
+        /// Another agent has the turn.
+        NotActiveAgent = "not_active_agent",
+        /// The channel is not one of ours.
+        UnknownChannel = "unknown_channel",
     }
 }
 

@@ -236,7 +236,7 @@ fn explained(
     let mut evidence: Vec<Evidence> = evidence.collect();
     if evidence.is_empty() {
         let quote = tail(&message.display);
-        evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
+        evidence.push(Evidence::new("said", quote));
     }
     state.decide(outcome, rule, summary).because(because).next(next).seen(evidence)
 }

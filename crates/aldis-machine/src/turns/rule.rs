@@ -63,52 +63,6 @@ rules! {
     Unanswered = "turns/unanswered",
 }
 
-impl Rule {
-    /// Returns the rule of a stored decision, whatever version stored it.
-    pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
-        let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
-        // `turns/closed` was also the rule of messages that came later.
-        let ambiguous = today == Some(Self::Closed) && summary.starts_with("Ignored");
-        today.filter(|_| !ambiguous).or_else(|| rule_of_0_1_0(rule, summary))
-    }
-}
-
-/// Returns the rule that 0.1.0 stored under this id. Where one id covered two situations, the
-/// summary tells them apart if it can: a channel that a human's message resumed is `Resumed`, and a
-/// timeout after which the channel was paused is `Timeout`.
-pub fn rule_of_0_1_0(rule: &str, summary: &str) -> Option<Rule> {
-    Some(match rule {
-        "turns/added" => Rule::AgentAdded,
-        "turns/adopted" => Rule::Adopted,
-        "turns/answer" => Rule::Answered,
-        "turns/closed" if summary.starts_with("Ignored") => Rule::ChannelClosed,
-        "turns/closed" => Rule::Closed,
-        "turns/configured" => Rule::Configured,
-        "turns/crashed" => Rule::AgentCrashed,
-        "turns/free" => Rule::PostedWithoutTurns,
-        "turns/grace" => Rule::Grace,
-        "turns/held" => Rule::MessageHeld,
-        "turns/inject" => Rule::MessageInjected,
-        "turns/interrupt" => Rule::Interrupted,
-        "turns/late" => Rule::LateMessage,
-        "turns/next" => Rule::NextNamed,
-        "turns/not_active" => Rule::NotActive,
-        "turns/parallel" => Rule::MessageToAll,
-        "turns/paused" => Rule::Paused,
-        "turns/phrase" => Rule::CompletionPhrase,
-        "turns/recovery" => Rule::Recovered,
-        "turns/removed" => Rule::AgentRemoved,
-        "turns/resumed" => Rule::Resumed,
-        "turns/said" => Rule::Posted,
-        "turns/signal" => Rule::TurnComplete,
-        "turns/silence" => Rule::Silence,
-        "turns/start" => Rule::Started,
-        "turns/timeout" => Rule::Timeout,
-        "turns/unanswered" => Rule::Unanswered,
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     //! Names are unique, documented, and found again for what 0.1.0 stored.

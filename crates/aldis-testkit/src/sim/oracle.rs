@@ -85,11 +85,12 @@ impl Oracle {
                 if let Some(ending) = state.ending() {
                     return Err(("what_ended_starts_nothing", ending.as_str().to_owned()));
                 }
-                if state.iteration > state.config.max_iterations {
-                    return Err(("limits_hold", format!("iteration {}", state.iteration)));
+                let config = &state.setup().config;
+                if state.iteration() > config.max_iterations {
+                    return Err(("limits_hold", format!("iteration {}", state.iteration())));
                 }
                 let spent = state.cost().tokens;
-                match state.config.max_tokens {
+                match config.max_tokens {
                     Some(most) if process.is_agent && spent >= most => {
                         Err(("limits_hold", format!("{spent} of {most} tokens are spent")))
                     }
@@ -132,9 +133,9 @@ impl Oracle {
         let Ok(Some(Snapshot { state: State::Run(state), .. })) = engine.snapshot(run) else {
             return Ok(());
         };
-        let paused = matches!(state.status, Status::Paused { .. });
+        let paused = matches!(state.status(), Status::Paused { .. });
         match own.any(|process| process.is_agent && !process.suspended) {
-            true if paused => Err(format!("{:?}", state.status)),
+            true if paused => Err(format!("{:?}", state.status())),
             _ => Ok(()),
         }
     }

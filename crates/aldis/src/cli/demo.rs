@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use aldis_machine::delivery::{Config, Event, Plan as Tasks, PlanFormat as Format};
+use aldis_machine::delivery::{Config, Event};
 use clap::Args;
 
 use super::run::output_options;
 use super::{Outcome, deliver};
+use crate::app::formats::plan::{PlanFormat, read_plan};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
@@ -81,7 +82,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         notify: Notify { terminal: false, ..Notify::default() },
         roles: BTreeMap::new(),
     };
-    let tasks = Tasks::read(Format::Markdown, PLAN)
+    let tasks = read_plan(PlanFormat::Markdown, PLAN)
         .plan
         .ok_or_else(|| CommandError::new("the built-in plan cannot be read"))?;
     let engine = notify::open_engine(io.state_dir.as_deref())?;

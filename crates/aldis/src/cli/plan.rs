@@ -4,12 +4,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use aldis_machine::delivery::{
-    Plan, PlanFormat as Format, PlanProblem as Problem, PlanReading as Read,
-};
+use aldis_machine::delivery::PlanProblem as Problem;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Outcome, report};
+use crate::app::formats::plan::{PlanFormat as Format, PlanReading as Read, read_plan};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::view::display;
@@ -96,7 +95,10 @@ fn check(io: &mut Io, args: &PlanCheckArgs) -> Result<Outcome, CommandError> {
         }
         let name = file.display().to_string();
         if args.json {
-            json::write_line(&mut io.stdout, &PlanForm::new(&name, &read))?;
+            json::write_line(
+                &mut io.stdout,
+                &PlanForm::new(&name, read.plan.as_ref(), &read.problems),
+            )?;
         } else {
             show(io, &name, &read)?;
         }
@@ -136,7 +138,7 @@ pub(super) fn read(file: &Path) -> Result<Read, CommandError> {
         return Err(CommandError::new(format!("`{}` is too large for a plan", file.display())));
     }
     let text = fs::read_to_string(file).map_err(|error| CommandError::file(file, &error))?;
-    Ok(Plan::read(format, &text))
+    Ok(read_plan(format, &text))
 }
 
 fn format_of(file: &Path) -> Result<Format, CommandError> {

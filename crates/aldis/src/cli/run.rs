@@ -91,7 +91,7 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     } else {
         (begin(io, &engine, &place, args)?, Event::Begin)
     };
-    let dialect = selection::find(&run.state().dialect)?;
+    let dialect = selection::find(&run.state().setup().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let live = RunReporter::new(out, output_options(io, args.quiet, args.json), &dialect);
     let launch = launch(args, run.state())?;
@@ -177,7 +177,7 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
 
 /// What a run goes by: what it began with, changed by what is asked for now.
 fn launch(args: &RunArgs, state: &State) -> Result<RunLaunch, CommandError> {
-    let mut launch: RunLaunch = serde_json::from_str(&state.launch)
+    let mut launch: RunLaunch = serde_json::from_str(&state.setup().launch)
         .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
     if !args.command.is_empty() {
         launch.command.clone_from(&args.command);
@@ -224,7 +224,7 @@ fn go_on(
 fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
     let (used, option) = match limit {
         Ending::IterationsUsedUp => (
-            format!("has used up its iterations ({})", run.state().iteration),
+            format!("has used up its iterations ({})", run.state().iteration()),
             "--max-iterations N",
         ),
         _ => ("has used its budget".to_owned(), "--max-cost DOLLARS or --max-tokens N"),

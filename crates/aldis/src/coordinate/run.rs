@@ -139,7 +139,7 @@ pub(super) fn supervise_in(
     (plan, mut live): (&RunPlan, RunReporter),
     first: Event,
 ) -> Result<Supervised, CommandError> {
-    let left = run.state().agent.clone();
+    let left = run.state().agent().map(str::to_owned);
     let mut core = Core::take_over(engine, run, world, is_stale, left)?;
     let program = plan.command.command.first().cloned().unwrap_or_default();
     live.begin(core.id(), core.state(), &program.to_string_lossy(), plan.verify.as_deref());
@@ -171,7 +171,7 @@ impl<'p> RunConduct<'p> {
     fn look(&mut self, core: &mut Core<'_, State>) -> Ticket {
         self.looked_at = core.now();
         let state = core.state();
-        let markers = state.claims_resolution().then(|| Since(state.base.clone()));
+        let markers = state.claims_resolution().then(|| Since(state.base().map(str::to_owned)));
         let directory = self.plan.directory.clone();
         let ticket = core.ask(RepositoryRequest::Look { directory, markers });
         self.look = Some(ticket);
@@ -371,7 +371,7 @@ impl Conduct for RunConduct<'_> {
 
     fn command_of(&self, core: &Core<'_, State>, line: &str) -> Option<HumanCommand> {
         let state = core.state();
-        match (&state.status, &state.question, line) {
+        match (state.status(), state.question(), line) {
             (_, _, "") => None,
             (Status::Asking, Some(question), text) => {
                 Some(HumanCommand::Answer { id: question.id.clone(), text: text.to_owned() })
@@ -385,7 +385,7 @@ impl Conduct for RunConduct<'_> {
     /// The first time the agent is asked to stop; the second time it is ended.
     fn on_interrupt(&mut self, core: &mut Core<'_, State>, by: &str) -> Result<(), CommandError> {
         // Checks and iterations that take too long have a deadline too, and the run goes on after it.
-        if matches!(core.state().status, Status::Ending { with: Some(_) }) {
+        if matches!(core.state().status(), Status::Ending { with: Some(_) }) {
             self.control(core, Control::End(Duration::ZERO));
             return Ok(());
         }
@@ -427,7 +427,7 @@ impl Conduct for RunConduct<'_> {
 
     fn draw(&mut self, core: &Core<'_, State>) -> Option<String> {
         self.live.draw(core.now(), core.state());
-        match (&core.state().status, &core.state().question) {
+        match (core.state().status(), core.state().question()) {
             (Status::Asking, Some(question)) => Some(format!("answer {}", question.id)),
             (Status::Paused { stagnated: true }, _) => Some("resume or abort?".to_owned()),
             _ => None,
@@ -435,7 +435,7 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn is_ending(&self, core: &Core<'_, State>) -> bool {
-        matches!(core.state().status, Status::Ending { .. }) || self.end(core).is_some()
+        matches!(core.state().status(), Status::Ending { .. }) || self.end(core).is_some()
     }
 
     fn end(&self, core: &Core<'_, State>) -> Option<Ending> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use aldis_machine::turns::{Config, Persona};
 
+use crate::app::formats::personas::read_personas;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
 use crate::settings::clock;
@@ -38,7 +39,7 @@ pub(crate) fn personas(path: &Path) -> Result<BTreeMap<String, Persona>, Command
     for file in files {
         let text = read(&file, FILE_MAX)?;
         let name = file.file_stem().and_then(|name| name.to_str());
-        let read = Persona::read_all(&text, name)
+        let read = read_personas(&text, name)
             .map_err(|error| CommandError::new(format!("`{}`: {error}", file.display())))?;
         personas.extend(read);
     }

@@ -22,6 +22,7 @@ use super::draw::draw;
 use super::model::{Model, Order, ViewInput};
 use super::palette::Palette;
 use super::scene::SceneReader;
+use crate::app::formats::plan::{PlanFormat, read_plan};
 
 /// When tests happen.
 fn at(seconds: i64) -> Timestamp {
@@ -104,8 +105,8 @@ fn asking(question: &str) -> Vec<Value> {
 
 /// A delivery whose first task is being reviewed. Returns its name.
 fn delivery(store: &Arc<dyn Store>, plan: &str) -> RunId {
-    let format = delivery::PlanFormat::of_name("plan.md").unwrap();
-    let read = delivery::Plan::read(format, plan);
+    let format = PlanFormat::of_name("plan.md").unwrap();
+    let read = read_plan(format, plan);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.problems));
     let start = delivery::Start { plan, config: delivery::Config::default(), token: None };
     let engine = engine(store);

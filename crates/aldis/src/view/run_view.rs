@@ -130,8 +130,9 @@ impl RunView {
     }
 
     fn supervised(&mut self, now: Timestamp, state: &run::State) {
-        let count = format!("iteration {} of {}", state.iteration, state.config.max_iterations);
-        let percent = state.progress.map(|percent| format!(", {percent} %")).unwrap_or_default();
+        let most = state.setup().config.max_iterations;
+        let count = format!("iteration {} of {most}", state.iteration());
+        let percent = state.progress().map(|percent| format!(", {percent} %")).unwrap_or_default();
         self.live = state.ending().is_none();
         self.status = run_status(now, state);
         self.detail = match state.ending() {
@@ -139,17 +140,17 @@ impl RunView {
             Some(run::Ending::Done) => format!(" ({count})"),
             Some(_) => format!(" ({count}{percent})"),
         };
-        self.progress = state.shown_progress.or(state.progress);
-        self.stagnation = Some(state.monitor.level());
-        self.last_activity = Some(state.monitor.last_progress());
-        self.facts.extend(state.phase.clone().map(|phase| ("phase", phase)));
+        self.progress = state.shown_progress();
+        self.stagnation = Some(state.monitor().level());
+        self.last_activity = Some(state.monitor().last_progress());
+        self.facts.extend(state.phase().map(|phase| ("phase", phase.to_owned())));
         self.facts.push(("worked", elapsed(Duration::from_millis(state.worked(now)))));
         let cost = state.cost();
         if cost != run::Usage::default() {
             self.facts.push(("cost", format!("{}, {} tokens", show::dollars(cost), cost.tokens)));
         }
-        let (id, question) = (&self.id, state.question.as_ref());
-        self.remedy = match (state.ending(), &state.status, question) {
+        let (id, question) = (&self.id, state.question());
+        self.remedy = match (state.ending(), state.status(), question) {
             (Some(run::Ending::Done), ..) => None,
             (Some(_), _, Some(question)) => Some(format!(
                 "`aldis answer {} TEXT`, then `aldis run --continue {id}`",
@@ -306,7 +307,7 @@ pub(crate) fn continue_command(run: &Run) -> String {
 /// How a supervised run is, in words.
 pub(crate) fn run_status(now: Timestamp, state: &run::State) -> (Tone, String) {
     let retry = |until: Timestamp| format!("{} ({})", clock_time(until), relative(now, until));
-    let (tone, text) = match &state.status {
+    let (tone, text) = match state.status() {
         run::Status::Ready => (Tone::Strong, "starting"),
         run::Status::Working => (Tone::Strong, "working"),
         run::Status::Looking => (Tone::Strong, "inspecting the work tree"),
@@ -317,7 +318,7 @@ pub(crate) fn run_status(now: Timestamp, state: &run::State) -> (Tone, String) {
         run::Status::Ended { ending } => return (Tone::Bad, spoken(ending.as_str())),
         run::Status::Asking => (Tone::Warn, "waiting for your answer"),
         run::Status::Ending { .. } => {
-            let why = state.stop_because.as_deref().map(|why| format!(": {why}"));
+            let why = state.asked_to_stop_because().map(|why| format!(": {why}"));
             let text = format!("stopping the agent{}", why.unwrap_or_default());
             return (Tone::Warn, text);
         }
@@ -337,12 +338,12 @@ pub(crate) fn run_refusal(state: &run::State) -> Option<String> {
     if state.ending() == Some(run::Ending::Done) {
         return None;
     }
-    if let Some(refused) = &state.last_refusal {
+    if let Some(refused) = state.last_refusal() {
         let claim = refused.evidence.iter().find(|seen| seen.what == "signal");
         let claim = claim.map(|claim| format!("{}, ", quoted(claim))).unwrap_or_default();
         return Some(format!("{claim}iteration {}: {}", refused.iteration, refused.because));
     }
-    state.last_near_miss.as_ref().map(|hint| format!("no done claim counted: {hint}"))
+    state.last_near_miss().map(|hint| format!("no done claim counted: {hint}"))
 }
 
 /// The last claim about a task that did not count, and why, unless the delivery is complete.

@@ -2,86 +2,113 @@
 
 use std::collections::HashMap;
 
-use super::{Draft, PlanProblem};
+use super::{Plan, PlanProblem, TaskSpec};
 
 /// More tasks than anybody writes down.
 const TASKS_MAX: usize = 100_000;
 /// How much of a cycle is printed.
 const CYCLE_MAX: usize = 20;
 
-pub(super) fn check(draft: &Draft) -> Vec<PlanProblem> {
-    let tasks = &draft.plan.tasks;
-    let mut problems = Vec::new();
-    let mut report = |line: usize, fatal: bool, what: String, help: &str| {
-        problems.push(PlanProblem { line, fatal, what, help: help.to_owned() });
-    };
-    if tasks.is_empty() {
-        report(0, true, "the plan has no tasks".to_owned(), "write down at least one");
+impl Plan {
+    /// Checks the plan. `lines` has the line of each task, where it is known.
+    ///
+    /// ```
+    /// use aldis_machine::delivery::Plan;
+    ///
+    /// let plan = r#"{"tasks": [{"id": "a", "acceptance": ["it works"], "needs": ["a"]}]}"#;
+    /// let plan: Plan = serde_json::from_str(plan)?;
+    /// let problems = plan.check(&[2]);
+    /// assert_eq!(problems[0].to_string(), "line 2: the tasks need one another: a -> a");
+    /// assert_eq!(problems[0].help, "remove one of these needs");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn check(&self, lines: &[usize]) -> Vec<PlanProblem> {
+        let mut report = Report { problems: Vec::new(), lines };
+        if self.tasks.is_empty() {
+            report.fatal(None, "the plan has no tasks", "write down at least one");
+        }
+        if self.tasks.len() > TASKS_MAX {
+            let what = format!("the plan has {} tasks", self.tasks.len());
+            report.fatal(None, what, "100000 are the most; split it");
+        }
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for (no, task) in self.tasks.iter().enumerate() {
+            report.task(no, task);
+            if let Some(first) = known.insert(task.id.to_lowercase(), no) {
+                let what = match report.line(first) {
+                    0 => format!("there are two tasks `{}`", task.id),
+                    before => format!("there is a task `{}` in line {before} already", task.id),
+                };
+                let help = "give each task an id of its own; case makes no difference";
+                report.fatal(Some(no), what, help);
+            }
+        }
+        let numbers: HashMap<&str, usize> =
+            self.tasks.iter().enumerate().map(|(no, task)| (&*task.id, no)).collect();
+        for (no, task) in self.tasks.iter().enumerate() {
+            for need in task.needs.iter().filter(|need| !numbers.contains_key(need.as_str())) {
+                let close = self.tasks.iter().find(|other| other.id.eq_ignore_ascii_case(need));
+                let help = match close {
+                    Some(other) => format!("did you mean `{}`?", other.id),
+                    None => "add the task, or remove the need".to_owned(),
+                };
+                let what = format!("`{}` needs `{need}`, which is no task of the plan", task.id);
+                report.fatal(Some(no), what, help);
+            }
+        }
+        if let Some(cycle) = cycle(&self.tasks, &numbers) {
+            let shown = cycle.iter().take(CYCLE_MAX).filter_map(|no| self.tasks.get(*no));
+            let mut path: Vec<&str> = shown.map(|task| &*task.id).collect();
+            let first = path.first().copied();
+            path.extend((cycle.len() > CYCLE_MAX).then_some("..."));
+            path.extend(first);
+            let what = format!("the tasks need one another: {}", path.join(" -> "));
+            report.fatal(cycle.first().copied(), what, "remove one of these needs");
+        }
+        report.problems
     }
-    if tasks.len() > TASKS_MAX {
-        let what = format!("the plan has {} tasks", tasks.len());
-        report(0, true, what, "100000 are the most; split it");
+}
+
+/// What is wrong, and where.
+struct Report<'l> {
+    problems: Vec<PlanProblem>,
+    lines: &'l [usize],
+}
+
+impl Report<'_> {
+    fn line(&self, task: usize) -> usize {
+        self.lines.get(task).copied().unwrap_or(0)
     }
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for (no, task) in tasks.iter().enumerate() {
-        let (line, id) = (draft.line(no), &task.id);
+
+    fn fatal(&mut self, task: Option<usize>, what: impl Into<String>, help: impl Into<String>) {
+        let line = task.map_or(0, |no| self.line(no));
+        self.problems.push(PlanProblem { line, fatal: true, what: what.into(), help: help.into() });
+    }
+
+    /// Checks what can be checked of a task alone.
+    fn task(&mut self, no: usize, task: &TaskSpec) {
+        let id = &task.id;
         if !is_id(id) {
             let help = "use 1 to 64 letters, digits, `.`, `_` or `-`, a letter or digit first and \
                         no dot last";
-            report(line, true, format!("`{id}` cannot name a task"), help);
-        }
-        if let Some(first) = known.insert(id.to_lowercase(), no) {
-            let what = match draft.line(first) {
-                0 => format!("there are two tasks `{id}`"),
-                before => format!("there is a task `{id}` in line {before} already"),
-            };
-            report(line, true, what, "give each task an id of its own; case makes no difference");
+            self.fatal(Some(no), format!("`{id}` cannot name a task"), help);
         }
         if task.acceptance.is_empty() && !task.done {
+            let what = format!("`{id}` has no acceptance criteria");
             let help = "list what must hold when it is done; without a list the auditor has only \
-                        the description, unless a business analyst is configured";
-            report(line, false, format!("`{id}` has no acceptance criteria"), help);
+                        the description, unless a business analyst is configured"
+                .to_owned();
+            self.problems.push(PlanProblem { line: self.line(no), fatal: false, what, help });
         }
         for path in task.files.iter().filter(|path| !stays_inside(path)) {
             let help = "name files relative to the project, without `..`";
-            report(line, true, format!("`{path}` of `{id}` is outside the project"), help);
+            self.fatal(Some(no), format!("`{path}` of `{id}` is outside the project"), help);
         }
     }
-    let numbers: HashMap<&str, usize> =
-        tasks.iter().enumerate().map(|(no, task)| (&*task.id, no)).collect();
-    for (no, task) in tasks.iter().enumerate() {
-        for need in task.needs.iter().filter(|need| !numbers.contains_key(need.as_str())) {
-            let close = tasks.iter().find(|other| other.id.eq_ignore_ascii_case(need));
-            let help = match close {
-                Some(other) => format!("did you mean `{}`?", other.id),
-                None => "add the task, or remove the need".to_owned(),
-            };
-            let what = format!("`{}` needs `{need}`, which is no task of the plan", task.id);
-            report(draft.line(no), true, what, &help);
-        }
-    }
-    if let Some(cycle) = cycle(draft, &numbers) {
-        let line = cycle.first().map_or(0, |first| draft.line(*first));
-        let ids = |part: &[usize]| {
-            let ids: Vec<&str> =
-                part.iter().filter_map(|no| tasks.get(*no)).map(|task| &*task.id).collect();
-            ids.join(" -> ")
-        };
-        let mut path = ids(cycle.get(..CYCLE_MAX).unwrap_or(&cycle));
-        if cycle.len() > CYCLE_MAX {
-            path.push_str(" -> ...");
-        }
-        path.push_str(" -> ");
-        path.push_str(&ids(cycle.get(..1).unwrap_or_default()));
-        let what = format!("the tasks need one another: {path}");
-        report(line, true, what, "remove one of these needs");
-    }
-    problems
 }
 
 /// Returns the first cycle of needs, by number.
-fn cycle(draft: &Draft, numbers: &HashMap<&str, usize>) -> Option<Vec<usize>> {
-    let tasks = &draft.plan.tasks;
+fn cycle(tasks: &[TaskSpec], numbers: &HashMap<&str, usize>) -> Option<Vec<usize>> {
     // 0 unseen, 1 on the path, 2 done.
     let mut seen = vec![0_u8; tasks.len()];
     for start in 0..tasks.len() {

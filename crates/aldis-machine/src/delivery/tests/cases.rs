@@ -14,7 +14,7 @@ fn cases() -> Vec<Value> {
 fn given(case: &Value) -> Scene {
     let given = &case["given"];
     let role = given["role"].as_str().unwrap();
-    let role = Role::ALL.into_iter().find(|known| known.as_str() == role).unwrap_or(Role::Planner);
+    let role = Role::named(role).unwrap_or(Role::Planner);
     let mut scene = match role {
         Role::Planner => Scene::one(|config| config.planner = true),
         role => Scene::with(role, |_| {}),
@@ -118,7 +118,7 @@ fn handled(scene: &Scene, handler: &str) -> bool {
         "DISPATCH_HEALTH_AUDITOR" => next == Some(Role::HealthAuditor),
         "EXIT_REMEDIATION" => scene.state.run.remediation.is_none(),
         "ESCALATE_TO_DIVINE" => !scene.state.run.questions.is_empty(),
-        "REGISTER_EXPERT" => !scene.state.run.candidates.is_empty(),
+        "REGISTER_EXPERT" => !scene.state.run.experts.candidates.is_empty(),
         "REQUEST_CLARIFICATION" => {
             next == Some(Role::Developer) && scene.status() == Status::Implementing
         }

@@ -21,7 +21,7 @@ fn an_expert_answers_the_agent_that_asked() {
         let started = scene.started();
         assert_eq!((started.role, started.resume), (role, Some(asking)));
         assert!(started.prompt.contains("argon2id"), "{}", started.prompt);
-        assert!(scene.state.run.consultations.is_empty());
+        assert!(scene.state.run.experts.consultations.is_empty());
     }
 }
 
@@ -40,7 +40,7 @@ fn an_expert_has_three_tries() {
     for end in 0..4 {
         let mut scene = Scene::with(Role::Expert, |_| {});
         for attempt in 1..=3 {
-            assert_eq!(scene.state.run.consultations["req-1"].tries, attempt);
+            assert_eq!(scene.state.run.experts.consultations["req-1"].tries, attempt);
             let agent = scene.only_agent().0;
             match end {
                 0 => scene.says("Hm."),
@@ -51,7 +51,7 @@ fn an_expert_has_three_tries() {
             }
         }
         assert_eq!(scene.status(), Status::AwaitingGuidance, "{end}");
-        assert!(scene.state.run.consultations.is_empty());
+        assert!(scene.state.run.experts.consultations.is_empty());
     }
 }
 
@@ -89,7 +89,7 @@ fn the_planner_makes_experts_whose_files_are_there() {
     assert!(prompt.contains("crypto") && !prompt.contains("ghost"), "{prompt}");
     scene.happens(&Event::ExpertChecked { name: "nobody".into(), present: true });
     assert!(scene.outcome.is_nothing());
-    assert_eq!(scene.state.run.experts.keys().collect::<Vec<_>>(), ["crypto"]);
+    assert_eq!(scene.state.run.experts.known.keys().collect::<Vec<_>>(), ["crypto"]);
     scene.says(REQUEST);
     assert_eq!(scene.started().role, Role::Expert);
 }

@@ -229,10 +229,10 @@ fn neither_secrets_nor_tokens_are_kept() {
 fn the_dialect_and_the_machine_know_the_same_signals() {
     let dialect = aldis_signal::Dialect::builtin(DIALECT).unwrap();
     let spoken: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
-    let known: Vec<&str> = SignalKind::ALL.iter().map(|kind| kind.name()).collect();
+    let known: Vec<&str> = SignalKind::ALL.iter().map(|kind| kind.as_str()).collect();
     assert_eq!(spoken, known);
     for kind in SignalKind::ALL {
-        assert_eq!(SignalKind::of(kind.name()), Some(*kind));
+        assert_eq!(SignalKind::named(kind.as_str()), Some(*kind));
         let sayers = Role::ALL.iter().filter(|role| kind.may_be_reported_by(**role)).count();
         assert!(sayers > 0, "nobody may say {kind:?}");
     }

@@ -66,11 +66,11 @@ fn no_agent_can_go_on_for_ever() {
     // Each of these is a valid signal that leads back to the same role.
     for text in ["FILE CONFLICT: src/a.rs", "CHECKPOINT: task-1", REQUEST] {
         let mut scene = Scene::one(|config| config.dispatch_limit = 7);
-        scene.state.run.experts.insert("crypto".to_owned(), String::new());
+        scene.state.run.experts.known.insert("crypto".to_owned(), String::new());
         let times = until_asked(&mut scene, |scene| {
             scene.says(text);
             if scene.state.run.agents.values().any(|agent| agent.role == Role::Expert) {
-                let id = scene.state.run.consultations.keys().next().unwrap().clone();
+                let id = scene.state.run.experts.consultations.keys().next().unwrap().clone();
                 scene.says(&format!("EXPERT_ADVICE: {id}"));
             }
         });

@@ -113,7 +113,7 @@ fn after_a_crash_everybody_is_started_again_once() {
         assert!(scene.outcome.effects.contains(&Effect::End { agent: *agent }));
         assert!(scene.state.agent(*agent).is_none());
     }
-    assert_eq!(scene.state.run.consultations["req-1"].tries, 1, "nobody's failure");
+    assert_eq!(scene.state.run.experts.consultations["req-1"].tries, 1, "nobody's failure");
     assert_eq!(scene.task("a").counters.timeouts, 0);
     // What the old ones still say is late.
     let now = scene.state.clone();

@@ -6,12 +6,12 @@ use super::*;
 pub(super) fn well_formed(kind: SignalKind) -> String {
     match kind {
         SignalKind::RemediationComplete | SignalKind::SeekingClarification => {
-            kind.name().to_owned()
+            kind.as_str().to_owned()
         }
         SignalKind::HealthAudit => "HEALTH_AUDIT: HEALTHY".to_owned(),
         SignalKind::ExpertRequest => REQUEST.to_owned(),
         SignalKind::ExpertAdvice | SignalKind::ExpertUnsuccessful => {
-            format!("{}: req-1", kind.name())
+            format!("{}: req-1", kind.as_str())
         }
         SignalKind::ExpertCreated => "EXPERT_CREATED: crypto\nFile: a/crypto.md".to_owned(),
         SignalKind::FileConflict => "FILE CONFLICT: src/a.rs".to_owned(),
@@ -19,13 +19,13 @@ pub(super) fn well_formed(kind: SignalKind) -> String {
             "EXPANDED_TASK_SPECIFICATION: task-1\nConfidence: HIGH\nAcceptance Criteria:\n- [ ] x\n"
                 .to_owned()
         }
-        _ => format!("{}: task-1", kind.name()),
+        _ => format!("{}: task-1", kind.as_str()),
     }
 }
 
 /// Every situation in which an agent is at work, and the agent.
 fn situations() -> Vec<(Role, Scene)> {
-    let roles = Role::ALL.into_iter().filter(|role| *role != Role::Planner);
+    let roles = Role::ALL.iter().copied().filter(|role| *role != Role::Planner);
     let mut all: Vec<_> = roles.map(|role| (role, Scene::with(role, |_| {}))).collect();
     all.push((Role::Planner, Scene::one(|config| config.planner = true)));
     all

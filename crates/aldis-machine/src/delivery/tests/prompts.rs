@@ -130,7 +130,7 @@ fn at_work(role: Role, token: bool) -> Scene {
         role => {
             let mut scene = Scene::with(role, |_| {});
             change(&mut scene.state.run.config);
-            scene.state.run.experts.insert("crypto".to_owned(), "keys".to_owned());
+            scene.state.run.experts.known.insert("crypto".to_owned(), "keys".to_owned());
             scene.state.run.token = secret;
             scene.happens(&Event::Recovered);
             scene
@@ -216,15 +216,15 @@ fn each_role_is_shown_its_own_signals() {
             for form in forms(prompt) {
                 let reply = AgentReply::read(Rules::builtin(), &expected, &filled(&form));
                 let [signal] = &reply.signals[..] else { panic!("{form}: {reply:#?}") };
-                let kind = SignalKind::of(&signal.name).unwrap();
+                let kind = SignalKind::named(&signal.name).unwrap();
                 assert!(kind.may_be_reported_by(role), "{role:?}: {form}");
                 assert!(reply.near_misses.is_empty(), "{reply:#?}");
                 names.push(signal.name.clone());
             }
             assert_eq!(names, own, "{role:?}");
-            let shown = |kind: &&SignalKind| prompt.contains(kind.name());
+            let shown = |kind: &&SignalKind| prompt.contains(kind.as_str());
             for kind in SignalKind::ALL.iter().filter(shown) {
-                assert!(own.contains(&kind.name()), "{role:?} is shown {}", kind.name());
+                assert!(own.contains(&kind.as_str()), "{role:?} is shown {}", kind.as_str());
             }
         }
     }
@@ -233,7 +233,7 @@ fn each_role_is_shown_its_own_signals() {
 /// What is asked of agents at work shows the form, and is no signal.
 #[test]
 fn requests_show_the_form_without_being_a_signal() {
-    for role in Role::ALL {
+    for role in Role::ALL.iter().copied() {
         for token in [false, true] {
             let scene = at_work(role, token);
             let agent = scene.started().agent;

@@ -20,7 +20,7 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
         Work::Task { task } => Some(state.tasks[*task].spec.id.clone()),
         _ => None,
     });
-    let request = state.run.consultations.keys().next().cloned().unwrap_or_default();
+    let request = state.run.experts.consultations.keys().next().cloned().unwrap_or_default();
     let text = well_formed(kind)
         .replace("task-1", id.as_deref().unwrap_or("a"))
         .replace("req-1", if request.is_empty() { "req-1" } else { &request });

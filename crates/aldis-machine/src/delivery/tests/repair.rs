@@ -104,7 +104,7 @@ fn the_agents_of_a_repair_may_ask() {
     assert_eq!(attempts(&scene), Some(1), "a question is no attempt");
 
     let mut scene = Scene::with(Role::Remediation, |_| {});
-    scene.state.run.experts.insert("crypto".to_owned(), String::new());
+    scene.state.run.experts.known.insert("crypto".to_owned(), String::new());
     scene.says(REQUEST);
     assert_eq!(scene.started().role, Role::Expert);
     scene.says("EXPERT_ADVICE: req-1\n\nRecommendation: argon2");

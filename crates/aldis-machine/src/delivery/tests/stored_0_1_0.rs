@@ -66,7 +66,10 @@ impl Stored {
 fn states_are_read_under_their_old_names() {
     let state = Stored::named("aborted").state();
     let run = state.run();
-    assert_eq!((run.agents_started, run.questions_asked, run.consultations_started), (8, 1, 1));
+    assert_eq!(
+        (run.agents_started, run.questions_asked, run.experts.consultations_started),
+        (8, 1, 1)
+    );
     assert_eq!(run.interrupted.len(), 3, "the agents that were at work");
     let developer = &run.interrupted[&6];
     assert_eq!((developer.role, developer.missed_checkpoints), (Role::Developer, 0));

@@ -58,7 +58,7 @@ fn denials_are_bounded() {
     for number in 0..100 {
         state.on_event(at(1), &denied("Bash", &format!("command {number}")));
     }
-    assert_eq!((state.status.clone(), state.denials.len()), (Status::Working, 16));
+    assert_eq!((state.status.clone(), state.memory.denials.len()), (Status::Working, 16));
     let outcome = state.on_event(at(2), &denied("Bash", "command 99"));
     assert_eq!(outcome.effects, [Effect::End { grace: 30 }]);
 }

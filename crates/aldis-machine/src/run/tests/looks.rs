@@ -88,9 +88,13 @@ fn a_claim_about_a_tree_that_cannot_be_inspected_is_refused() {
         state.on_event(at(1), &clean());
         state.on_event(at(1), &unknown);
         assert_eq!(state.ending().is_some(), done, "{name}");
-        assert_eq!(state.tree.fingerprint.as_deref(), Some("a"), "{name}: what was known stays");
+        assert_eq!(
+            state.trees.tree.fingerprint.as_deref(),
+            Some("a"),
+            "{name}: what was known stays"
+        );
         if !done {
-            let because = &state.last_refusal.as_ref().unwrap().because;
+            let because = &state.memory.last_refusal.as_ref().unwrap().because;
             assert!(because.contains("timed out"), "{name}: {because}");
         }
     }

@@ -73,7 +73,7 @@ fn a_pause_of_a_human_has_no_limit() {
 #[test]
 fn a_run_that_0_1_0_suspended_ends_too() {
     let mut state = suspended(|_| {});
-    state.waiting_since = state.paused_at.take();
+    state.clock.waiting_since = state.clock.paused_at.take();
     assert_eq!(state.on_event(at(4_799), &Event::Tick), Outcome::nothing());
     let outcome = state.on_event(at(4_800), &Event::Tick);
     assert_eq!(outcome.effects[..2], [Effect::Continue, Effect::End { grace: 30 }]);

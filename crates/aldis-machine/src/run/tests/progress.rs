@@ -30,12 +30,12 @@ fn a_number_that_moves_is_decided_about_once_in_ten_seconds() {
         let event = Event::Reported { signals: vec![progress(percent)] };
         let outcome = state.on_event(moment(millis), &event);
         decided.extend(outcome.decisions.iter().map(|decision| (millis, decision.rule.clone())));
-        assert_eq!(state.progress, Some(percent), "the latest is known all the same");
+        assert_eq!(state.reported.progress, Some(percent), "the latest is known all the same");
     }
     let rule = "run/signal-reported".to_owned();
     let wanted: Vec<_> = (0..6).map(|number| (number * 10_000, rule.clone())).collect();
     assert_eq!(decided, wanted);
-    assert!(state.signals.len() <= 64, "{}", state.signals.len());
+    assert!(state.attempt.signals.len() <= 64, "{}", state.attempt.signals.len());
 }
 
 #[test]

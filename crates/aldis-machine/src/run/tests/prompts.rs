@@ -89,7 +89,7 @@ fn prompts_scan_to_nothing_whatever_a_crash_or_a_human_wrote() {
 fn prompts_with_the_instructions_of_every_dialect_scan_to_nothing() {
     for dialect in aldis_signal::dialect::builtins() {
         let mut state = begun(|_| {});
-        state.instructions = instructions(dialect);
+        state.start.instructions = instructions(dialect);
         let outcome = iteration(&mut state, 1, "Still at it.", None);
         let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!() };
         assert_eq!(signals_of(prompt), [""; 0], "{}", dialect.name);

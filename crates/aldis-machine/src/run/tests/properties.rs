@@ -116,20 +116,23 @@ fn assert_lawful(before: &State, now: Timestamp, event: &Event, after: &State, o
         assert!(reopened || after.ending() == Some(ending), "{seen:?}");
     }
     if after.ending() == Some(Ending::Done) && before.ending().is_none() {
-        let claimed = before.signals.iter().any(|signal| signal.meaning == Meaning::Done);
+        let claimed = before.attempt.signals.iter().any(|signal| signal.meaning == Meaning::Done);
         let passed = matches!(event, Event::Checked { passed: true, .. });
-        assert!(claimed && (passed || !before.config.verify), "{seen:?}");
+        assert!(claimed && (passed || !before.start.config.verify), "{seen:?}");
     }
-    let bounded =
-        [(after.signals.len(), 64), (after.feedback.len(), 32), (after.denials.len(), 16)];
+    let bounded = [
+        (after.attempt.signals.len(), 64),
+        (after.memory.feedback.len(), 32),
+        (after.memory.denials.len(), 16),
+    ];
     assert!(bounded.iter().all(|(length, most)| length <= most), "{bounded:?}");
-    assert!(after.feedback_given <= after.feedback.len(), "{seen:?}");
+    assert!(after.memory.feedback_given <= after.memory.feedback.len(), "{seen:?}");
     assert!(after.iteration <= before.iteration + 1, "{seen:?}");
     // A run that only time can change says when.
     let waits =
         matches!(after.status, Status::Working | Status::Limited { .. } | Status::Backoff { .. });
     assert!(!waits || after.next_wake().is_some(), "{seen:?}");
-    assert!(after.seen_at.is_some_and(|at| at >= now), "time goes forward");
+    assert!(after.clock.seen_at.is_some_and(|at| at >= now), "time goes forward");
 }
 
 proptest! {
@@ -197,7 +200,7 @@ proptest! {
             }
             state.on_event(now, &event);
         }
-        let endless = state.config.stagnation.pause_limit.is_none();
+        let endless = state.start.config.stagnation.pause_limit.is_none();
         prop_assert!(endless, "still {:?} at {}", state.status, now);
     }
 }

@@ -96,13 +96,23 @@ fn stored(change: &Value) -> State {
 fn states_of_0_1_0_are_read_and_continued() {
     let state = stored(&json!({}));
     assert_eq!(
-        (state.waited_ms, state.shown_progress, state.reported_iteration),
+        (state.clock.waited_ms, state.reported.shown_progress, state.attempt.reported_iteration),
         (5_000, Some(50), Some(3))
     );
-    assert_eq!((state.signals.len(), state.refused_resolutions, state.questions_asked), (1, 2, 3));
+    assert_eq!(
+        (
+            state.attempt.signals.len(),
+            state.counts.refused_resolutions,
+            state.counts.questions_asked
+        ),
+        (1, 2, 3)
+    );
     assert_eq!(state.cost(), Usage { tokens: 11, micro_dollars: 22 });
-    assert!(state.budget_warned && state.iteration_unfinished && state.base_known);
-    assert_eq!((state.config.max_crashes, state.config.stagnation.pause_limit), (2, Some(3_600)));
+    assert!(state.spending.budget_warned && state.iteration_unfinished && state.trees.base_known);
+    assert_eq!(
+        (state.start.config.max_crashes, state.start.config.stagnation.pause_limit),
+        (2, Some(3_600))
+    );
 
     let mut working = stored(&json!({}));
     send(&mut working, 100, &clean());

@@ -154,32 +154,3 @@ fn phrases_and_silence_end_turns_where_they_may() {
     let mut state = channel_with(&["pm", "dev"], |start| start.config.auto_detect.enabled = true);
     assert_eq!(wait_until(&mut state, 59).len(), 0);
 }
-
-#[test]
-fn personas_are_read_from_three_kinds_of_files() {
-    let pm = Persona {
-        display_name: Some("Product".to_owned()),
-        avatar_url: Some("https://example.org/pm.png".to_owned()),
-        ..persona(2, Some(90))
-    };
-    let body = r#"{"displayName":"Product","avatarUrl":"https://example.org/pm.png","priority":2,
-                   "turnBehavior":{"timeoutSeconds":90},"systemPrompt":"..."}"#;
-    let own = body.replacen('{', r#"{"id":"pm","#, 1);
-    for text in [
-        format!(r#"{{"personas":{{"pm":{body}}}}}"#),
-        format!(r#"{{"pm":{body}}}"#),
-        own,
-        body.to_owned(),
-    ] {
-        let read = Persona::read_all(&text, Some("pm")).unwrap();
-        assert_eq!(read.into_iter().collect::<Vec<_>>(), [("pm".to_owned(), pm.clone())]);
-    }
-    for (text, want) in [
-        ("[]", "not valid JSON"),
-        (r#"{"../x":{}}"#, "cannot name"),
-        (r#"{"pm":{"turnBehavior":{"timeoutSeconds":"90"}}}"#, "persona `pm`"),
-    ] {
-        let error = Persona::read_all(text, None).unwrap_err().to_string();
-        assert!(error.contains(want), "{text}: {error}");
-    }
-}

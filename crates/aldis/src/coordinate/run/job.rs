@@ -64,7 +64,7 @@ impl<'p> RunConduct<'p> {
         self.live.checking(core.now(), verify);
         match self.start(core, Program::Check(verify.clone()), Work::Check) {
             Ok(_) => {
-                let most = Duration::from_secs(core.state().config.iteration_timeout);
+                let most = Duration::from_secs(core.state().setup().config.iteration_timeout);
                 self.deadline = Some(core.now().after(most));
                 Ok(())
             }

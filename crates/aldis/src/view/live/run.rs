@@ -50,47 +50,49 @@ impl RunReporter {
         program: &str,
         verify: Option<&str>,
     ) {
-        let title = display::excerpt(state.task.trim(), TITLE_MAX);
+        let title = display::excerpt(state.setup().task.trim(), TITLE_MAX);
         let check = verify.map(|verify| format!(", verify: {}", display::line(verify)));
-        let (program, dialect) = (display::line(program), display::line(&state.dialect));
+        let (program, dialect) = (display::line(program), display::line(&state.setup().dialect));
         let how = format!("{program}, {dialect}{}", check.unwrap_or_default());
-        self.output.begin(run, state.started_at, &title, &how);
+        self.output.begin(run, state.started_at(), &title, &how);
     }
 
     /// Says what changed in the run.
     pub(crate) fn changed(&mut self, now: Timestamp, before: &LastShown, after: &State) {
-        if before.iteration != after.iteration {
-            let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
+        if before.iteration != after.iteration() {
+            let most = after.setup().config.max_iterations;
+            let text = format!("iteration {}/{most}", after.iteration());
             self.event("iteration", now, &text);
         }
-        if before.progress != after.progress || before.phase != after.phase {
-            let phase = after.phase.as_deref().unwrap_or_default();
-            let percent = after.progress.map(|percent| format!("{percent} %")).unwrap_or_default();
+        if before.progress != after.progress() || before.phase.as_deref() != after.phase() {
+            let phase = after.phase().unwrap_or_default();
+            let percent =
+                after.progress().map(|percent| format!("{percent} %")).unwrap_or_default();
             self.event("progress", now, format!("progress {percent} {phase}").trim());
         }
         // The others are over in a moment, or have a line of their own.
         let lasts = matches!(
-            after.status,
+            after.status(),
             Status::Paused { .. }
                 | Status::Limited { .. }
                 | Status::Backoff { .. }
                 | Status::Asking
                 | Status::Ending { .. }
         );
-        if before.status != after.status && lasts {
+        if before.status != *after.status() && lasts {
             let (_, mut text) = run_status(now, after);
-            if let (Status::Asking, Some(question)) = (&after.status, &after.question) {
+            if let (Status::Asking, Some(question)) = (after.status(), after.question()) {
                 let here = if self.output.options.terminal { "type it here, or " } else { "" };
                 text = format!("{text} ({here}`aldis answer {} TEXT`)", question.id);
             }
             self.event("status", now, &text);
         }
-        if before.refused != after.last_refusal.as_ref().map(|refused| refused.iteration)
+        if before.refused != after.last_refusal().map(|refused| refused.iteration)
             && let Some(refused) = run_refusal(after)
         {
             self.event("refused", now, &format!("done claim refused: {refused}"));
         }
-        let is = after.monitor.level();
+        let is = after.monitor().level();
         if before.level != is && is == Level::None {
             self.event("stagnation", now, "progress again");
         }
@@ -104,7 +106,7 @@ impl RunReporter {
     /// Draws the line at the bottom.
     pub(crate) fn draw(&self, now: Timestamp, state: &State) {
         // Where a person is asked, the line they type on is the last one.
-        let asks = matches!(state.status, Status::Asking | Status::Paused { stagnated: true });
+        let asks = matches!(state.status(), Status::Asking | Status::Paused { stagnated: true });
         let paint = self.output.paint;
         self.output.draw(|| if asks { String::new() } else { bottom(paint, now, state) });
     }
@@ -187,7 +189,7 @@ impl RunReporter {
         let run = &self.output.run;
         let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
-        let next = match (ending, &state.question) {
+        let next = match (ending, state.question()) {
             (Ending::Done, _) => None,
             (_, Some(question)) => {
                 Some(format!("aldis answer {} TEXT, then aldis run --continue {run}", question.id))
@@ -195,14 +197,14 @@ impl RunReporter {
             (_, None) => Some(format!("aldis run --continue {run} continues it")),
         };
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
-        let verified = ending == Ending::Done && state.config.verify;
+        let verified = ending == Ending::Done && state.setup().config.verify;
         let end = End {
             code: ending.as_str(),
             good: ending == Ending::Done,
             title: if verified { "done and verified" } else { ending.as_str() },
             detail: format!(
                 " after {}, {}{cost}{why}",
-                counted(state.iteration.into(), "iteration"),
+                counted(state.iteration().into(), "iteration"),
                 elapsed(Duration::from_millis(state.worked(now)))
             ),
             refused: run_refusal(state),
@@ -232,12 +234,12 @@ pub(crate) struct LastShown {
 impl LastShown {
     pub(crate) fn of(state: &State) -> Self {
         Self {
-            iteration: state.iteration,
-            progress: state.progress,
-            phase: state.phase.clone(),
-            status: state.status.clone(),
-            level: state.monitor.level(),
-            refused: state.last_refusal.as_ref().map(|refused| refused.iteration),
+            iteration: state.iteration(),
+            progress: state.progress(),
+            phase: state.phase().map(str::to_owned),
+            status: state.status().clone(),
+            level: state.monitor().level(),
+            refused: state.last_refusal().map(|refused| refused.iteration),
         }
     }
 }
@@ -245,11 +247,11 @@ impl LastShown {
 /// Why it ended, in the agent's own words where there are any.
 fn reason(state: &State, ending: Ending) -> Option<String> {
     let said = |meaning: Meaning| {
-        let last = state.signals.iter().rfind(|signal| signal.meaning == meaning)?;
+        let last = state.signals().iter().rfind(|signal| signal.meaning == meaning)?;
         last.text.as_deref()
     };
-    let text = match (ending, &state.last_exit) {
-        (Ending::NeedsHuman, _) => state.question.as_ref().map(|question| &*question.text),
+    let text = match (ending, state.last_exit()) {
+        (Ending::NeedsHuman, _) => state.question().map(|question| &*question.text),
         (Ending::Blocked, _) => said(Meaning::Blocked),
         (Ending::Failed, _) => said(Meaning::Failed),
         (Ending::Crashed, Some(AgentExit { code: Some(code), .. })) if *code != 0 => {
@@ -270,12 +272,12 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
         let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
         format!("{} {percent:>3} %", paint.good(bar))
     };
-    let status = (state.status != Status::Working).then(|| paint.warn(run_status(now, state).1));
-    let level = Some(state.monitor.level()).filter(|level| *level != Level::None);
+    let status = (*state.status() != Status::Working).then(|| paint.warn(run_status(now, state).1));
+    let level = Some(state.monitor().level()).filter(|level| *level != Level::None);
     let parts = [
-        Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
-        state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
-        state.shown_progress.or(state.progress).map(bar),
+        Some(format!("  iteration {}/{}", state.iteration(), state.setup().config.max_iterations)),
+        state.phase().map(|phase| display::excerpt(phase, BAR)),
+        state.shown_progress().map(bar),
         Some(elapsed(Duration::from_millis(state.worked(now)))),
         spent(state.cost()),
         status.map(|status| status.to_string()),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aldis_machine::delivery::{
-    Effect, Outcome, Plan, PlanProblem as Problem, PlanReading as Read, Role, State, Status, Task,
+    Effect, Outcome, Plan, PlanProblem as Problem, Role, State, Status, Task,
 };
 use aldis_machine::{Decision, Machine as _};
 use aldis_signal::time::Timestamp;
@@ -174,8 +174,7 @@ pub struct ProblemForm {
 }
 
 impl PlanForm {
-    pub(crate) fn new(file: &str, read: &Read) -> Self {
-        let Read { plan, problems } = read;
+    pub(crate) fn new(file: &str, plan: Option<&Plan>, problems: &[Problem]) -> Self {
         let problem = |problem: &Problem| ProblemForm {
             line: problem.line,
             fatal: problem.fatal,
@@ -187,11 +186,9 @@ impl PlanForm {
             kind: "plan".to_owned(),
             file: file.to_owned(),
             ok: plan.is_some(),
-            title: plan.as_ref().map(|plan| plan.title.clone()),
-            tasks: plan
-                .as_ref()
-                .map(|plan| plan.tasks.iter().map(|task| task.id.clone()).collect()),
-            ready: plan.as_ref().map(ready).unwrap_or_default(),
+            title: plan.map(|plan| plan.title.clone()),
+            tasks: plan.map(|plan| plan.tasks.iter().map(|task| task.id.clone()).collect()),
+            ready: plan.map(ready).unwrap_or_default(),
             problems: problems.iter().map(problem).collect(),
         }
     }

@@ -231,18 +231,19 @@ impl RunForm {
 
     fn supervised(&mut self, state: &supervised::State) {
         let cost = state.cost();
-        self.task.clone_from(&state.task);
-        self.phase = state.phase.clone().unwrap_or_default();
-        self.expected = format!("any {} signal that means done", state.dialect);
-        self.iteration = state.iteration;
-        self.max_iterations = state.config.max_iterations;
+        let setup = state.setup();
+        self.task.clone_from(&setup.task);
+        self.phase = state.phase().unwrap_or_default().to_owned();
+        self.expected = format!("any {} signal that means done", setup.dialect);
+        self.iteration = state.iteration();
+        self.max_iterations = setup.config.max_iterations;
         self.exit_reason = state.ending().map(|ending| ending.as_str().to_owned());
-        self.dialect.clone_from(&state.dialect);
-        self.started_at = Some(state.started_at);
-        self.phase_started_at = state.iteration_started_at;
-        self.status = Some(state.status.name().to_owned());
-        self.progress = state.progress;
-        self.level = Some(state.monitor.level().as_str().to_owned());
+        self.dialect.clone_from(&setup.dialect);
+        self.started_at = Some(state.started_at());
+        self.phase_started_at = state.iteration_started_at();
+        self.status = Some(state.status().name().to_owned());
+        self.progress = state.progress();
+        self.level = Some(state.monitor().level().as_str().to_owned());
         self.tokens = Some(cost.tokens);
         self.micro_dollars = Some(cost.micro_dollars);
     }

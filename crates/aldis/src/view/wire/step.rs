@@ -111,11 +111,11 @@ impl RunStepState {
         let cost = state.cost();
         Self {
             active: state.ending().is_none(),
-            status: state.status.name().to_owned(),
-            iteration: state.iteration,
+            status: state.status().name().to_owned(),
+            iteration: state.iteration(),
             exit_reason: state.ending().map(|ending| ending.as_str().to_owned()),
-            progress: state.progress,
-            stagnation: state.monitor.level().as_str().to_owned(),
+            progress: state.progress(),
+            stagnation: state.monitor().level().as_str().to_owned(),
             tokens: cost.tokens,
             micro_dollars: cost.micro_dollars,
         }

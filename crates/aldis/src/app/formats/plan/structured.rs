@@ -1,54 +1,52 @@
 //! Plans as TOML, YAML and JSON.
 
-use super::{Draft, Plan, PlanFormat, PlanProblem};
+use aldis_machine::delivery::{Plan, PlanProblem};
 
-pub(super) fn read(format: PlanFormat, text: &str) -> (Draft, Vec<PlanProblem>) {
-    let parsed = match format {
-        PlanFormat::Toml => toml(text),
-        PlanFormat::Yaml => yaml(text),
-        PlanFormat::Json | PlanFormat::Markdown => json(text),
-    };
+use super::Draft;
+
+/// Makes a draft of what a parser gave: a plan, or the line and what is wrong there.
+fn draft(text: &str, parsed: Result<Plan, (usize, String)>) -> Draft {
     match parsed {
-        Ok(plan) => {
-            let lines = lines(text, &plan);
-            (Draft { plan, lines }, Vec::new())
-        }
+        Ok(plan) => Draft { lines: lines(text, &plan), plan, problems: Vec::new() },
         Err((line, what)) => {
             let help = "a plan has `title` and `tasks`; a task has `id`, `title`, `description`, \
                         `acceptance`, `needs`, `priority`, `files` and `done`";
             let problem = PlanProblem { line, fatal: true, what, help: help.to_owned() };
             // Without tasks: whether those that are missing have problems is not known.
-            (Draft::default(), vec![problem])
+            Draft { problems: vec![problem], ..Draft::default() }
         }
     }
 }
 
-fn toml(text: &str) -> Result<Plan, (usize, String)> {
-    toml::from_str(text).map_err(|error| {
+pub(super) fn toml(text: &str) -> Draft {
+    let parsed = toml::from_str(text).map_err(|error| {
         let line = error
             .span()
             .map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
         (line, error.message().to_owned())
-    })
+    });
+    draft(text, parsed)
 }
 
-fn yaml(text: &str) -> Result<Plan, (usize, String)> {
-    serde_saphyr::from_str(text).map_err(|error| {
+pub(super) fn yaml(text: &str) -> Draft {
+    let parsed = serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |place| place.line());
         let what = error.without_snippet().to_string();
         // What follows is for whoever calls the parser, and the place, which is shown before it.
         let end = [", set ", " at line "].iter().filter_map(|rest| what.find(rest)).min();
         let what = what.get(..end.unwrap_or(what.len())).unwrap_or(&what).to_owned();
         (usize::try_from(line).unwrap_or(0), what)
-    })
+    });
+    draft(text, parsed)
 }
 
-fn json(text: &str) -> Result<Plan, (usize, String)> {
-    serde_json::from_str(text).map_err(|error| {
+pub(super) fn json(text: &str) -> Draft {
+    let parsed = serde_json::from_str(text).map_err(|error| {
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = error.to_string();
         (error.line(), what.strip_suffix(&place).unwrap_or(&what).to_owned())
-    })
+    });
+    draft(text, parsed)
 }
 
 /// Finds the line of each task: where its id is given, in order.

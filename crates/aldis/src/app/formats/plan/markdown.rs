@@ -5,23 +5,21 @@
 //! criteria, `Needs:`, `Priority:` and `Files:` lines say so, anything else describes it. A ticked
 //! task is complete.
 
-use super::{Draft, Plan, PlanProblem, TaskSpec};
+use aldis_machine::delivery::{PlanProblem, TaskSpec};
 
-pub(super) fn read(text: &str) -> (Draft, Vec<PlanProblem>) {
+use super::Draft;
+
+pub(super) fn read(text: &str) -> Draft {
     let mut reading = Reading::default();
     for (number, line) in (1..).zip(text.lines()) {
         reading.line(number, line);
     }
-    let Reading { title, tasks, lines, problems, .. } = reading;
-    (Draft { plan: Plan { title, tasks }, lines }, problems)
+    reading.draft
 }
 
 #[derive(Debug, Default)]
 struct Reading {
-    title: String,
-    tasks: Vec<TaskSpec>,
-    lines: Vec<usize>,
-    problems: Vec<PlanProblem>,
+    draft: Draft,
     fenced: bool,
 }
 
@@ -33,13 +31,13 @@ impl Reading {
             self.fenced = !self.fenced;
         }
         let item = checkbox(text).filter(|_| !self.fenced);
-        match (item, self.tasks.last_mut()) {
+        match (item, self.draft.plan.tasks.last_mut()) {
             (Some((done, words)), _) if !indented => self.task(number, done, words),
             (Some((_, words)), Some(task)) => task.acceptance.push(words.to_owned()),
             (Some(_), None) => self.problem(number, "a criterion without a task above it"),
             (None, _) if !indented && text.starts_with('#') && !self.fenced => {
-                if self.title.is_empty() {
-                    text.trim_start_matches('#').trim().clone_into(&mut self.title);
+                if self.draft.plan.title.is_empty() {
+                    text.trim_start_matches('#').trim().clone_into(&mut self.draft.plan.title);
                 }
             }
             (None, Some(task)) if indented || self.fenced => {
@@ -57,18 +55,18 @@ impl Reading {
         let named = named.filter(|(id, _)| !id.is_empty() && !id.contains(char::is_whitespace));
         let (id, title) = match named {
             Some((id, title)) => (id.to_owned(), title),
-            None => (format!("task-{}", self.tasks.len() + 1), words),
+            None => (format!("task-{}", self.draft.plan.tasks.len() + 1), words),
         };
         let title = title.trim_start_matches("**").trim().to_owned();
-        self.tasks.push(TaskSpec { id, title, done, ..TaskSpec::default() });
-        self.lines.push(number);
+        self.draft.plan.tasks.push(TaskSpec { id, title, done, ..TaskSpec::default() });
+        self.draft.lines.push(number);
     }
 
     fn problem(&mut self, line: usize, what: &str) {
         let help =
             "write tasks as `- [ ] id: title` at the margin, and indent what belongs to them";
         let (what, help) = (what.to_owned(), help.to_owned());
-        self.problems.push(PlanProblem { line, fatal: true, what, help });
+        self.draft.problems.push(PlanProblem { line, fatal: true, what, help });
     }
 }
 
