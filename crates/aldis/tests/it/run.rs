@@ -320,7 +320,7 @@ fn what_an_agent_prints_is_harmless_on_a_terminal() {
         if !name.starts_with("display_") {
             continue;
         }
-        let stage = Stage::new("cat words; echo; echo '<chorus>COMPLETE</chorus>'");
+        let stage = Stage::new("cat words; echo; echo; echo '<chorus>COMPLETE</chorus>'");
         fs::copy(entry.path(), stage.0.path().join("words")).unwrap();
         let done = stage.run(&[]);
         let harmless = |c: char| c == '\n' || c == '\t' || !c.is_control();

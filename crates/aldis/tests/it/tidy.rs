@@ -200,7 +200,7 @@ fn only_one_place_knows_platforms() {
 }
 
 #[test]
-fn unsafe_code_stays_in_its_one_module() {
+fn there_is_no_unsafe_code() {
     let mut found = Vec::new();
     for (file, text) in rust_files() {
         // Written in two parts, or this file would be the first to fail.
@@ -210,10 +210,7 @@ fn unsafe_code_stays_in_its_one_module() {
             found.push(file);
         }
     }
-    found.sort();
-    let module =
-        ["avx2", "avx512"].map(|it| format!("crates/aldis-signal/src/scan/vectors/{it}.rs"));
-    assert_eq!(found, module);
+    assert_eq!(found, [""; 0]);
 }
 
 #[test]

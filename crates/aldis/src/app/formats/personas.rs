@@ -35,7 +35,7 @@ fn single(members: &Map<String, Value>, name: Option<&str>) -> Option<String> {
     let own = members.get("id").or_else(|| members.get("agentId")).and_then(Value::as_str);
     let known = ["turnBehavior", "displayName", "avatarUrl"];
     let is_persona = known.iter().any(|member| members.contains_key(*member));
-    own.or(name.filter(|_| is_persona)).map(str::to_owned)
+    own.or_else(|| name.filter(|_| is_persona)).map(str::to_owned)
 }
 
 fn read(agent: String, value: Value) -> Result<(String, Persona), String> {
