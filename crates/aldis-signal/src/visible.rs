@@ -1,6 +1,6 @@
 //! What a reader sees of bytes: the one place that knows terminal sequences and unseen characters.
 //!
-//! [`offsets`] takes colours out of a stream and maps offsets back to what was received; [`sequence`]
+//! `offsets` takes colours out of a stream and maps offsets back to what was received; `sequence`
 //! says what a sequence does. The functions here are about characters, and about whole texts.
 
 pub(crate) mod offsets;
