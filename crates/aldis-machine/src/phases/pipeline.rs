@@ -153,12 +153,25 @@ impl Pipeline {
         }
     }
 
+    /// Returns a loop: one phase, which any signal of a dialect that means `done` ends. The dialect
+    /// is named as a person would: `chorus`, `promise=ALL TESTS PASS`.
+    pub fn looping(dialect: &str) -> Self {
+        let phase =
+            Phase { name: "work".to_owned(), signal: None, purpose: String::new(), skip: None };
+        Self {
+            name: "loop".to_owned(),
+            dialect: dialect.to_owned(),
+            finish: None,
+            phases: vec![phase],
+        }
+    }
+
     /// Returns the same phases for agents that write another dialect: any signal of it that means
     /// `done` ends the current phase.
     #[must_use]
-    pub fn in_dialect(mut self, dialect: &Dialect) -> Self {
-        if *self.dialect != *dialect.name {
-            dialect.name.as_ref().clone_into(&mut self.dialect);
+    pub fn in_dialect(mut self, dialect: &str) -> Self {
+        if self.dialect != dialect {
+            dialect.clone_into(&mut self.dialect);
             self.finish = None;
             self.phases.iter_mut().for_each(|phase| phase.signal = None);
         }
@@ -231,7 +244,8 @@ impl Pipeline {
 }
 
 impl Phase {
-    fn is_skipped(&self, skipped: &BTreeSet<String>) -> bool {
+    /// Returns whether it is left out where these flags are set.
+    pub(super) fn is_skipped(&self, skipped: &BTreeSet<String>) -> bool {
         self.skip.as_ref().is_some_and(|flag| skipped.contains(flag))
     }
 }
@@ -306,7 +320,7 @@ mod tests {
     #[test]
     fn another_dialect_ends_phases_by_meaning() {
         let chorus = Dialect::builtin("chorus").unwrap();
-        let pipeline = Pipeline::caw().in_dialect(chorus);
+        let pipeline = Pipeline::caw().in_dialect("chorus");
         pipeline.check(chorus).unwrap();
         assert!(pipeline.phases.iter().all(|phase| phase.signal.is_none()));
         assert_eq!(pipeline.finish, None);
@@ -331,7 +345,7 @@ mod tests {
         assert_eq!(path, PipelineError::Malformed("../x".into()));
         let unknown = broken(&|p| p.phases[1].signal = Some("NOPE".into()));
         assert!(matches!(unknown, PipelineError::Signal { .. }), "{unknown}");
-        let silent = Pipeline::caw().in_dialect(turn).check(turn).unwrap_err();
+        let silent = Pipeline::caw().in_dialect("turn").check(turn).unwrap_err();
         assert_eq!(silent, PipelineError::NothingEnds("turn".into()));
     }
 }

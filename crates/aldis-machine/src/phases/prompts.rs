@@ -5,6 +5,7 @@
 //! quoted, line by line, so that it cannot break out of its place.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::pipeline::COMPLETE;
 use super::state::State;
@@ -173,18 +174,26 @@ fn block(text: &mut String, state: &State, lead: &str, signal: &str) {
 /// Any other dialect: which signal is meant, and the dialect's own instructions.
 fn instructions(text: &mut String, state: &State, lead: &str, signal: Option<&str>) {
     let name = &state.pipeline.dialect;
-    let dialect = Dialect::builtin(name);
-    let what = match (signal, dialect) {
-        (Some(signal), _) => format!("the signal {signal} of the dialect {name}"),
-        (None, Some(dialect)) => {
-            let done = dialect.signals.iter().filter(|signal| signal.meaning == Meaning::Done);
-            let names: Vec<&str> = done.map(|signal| &*signal.name).collect();
-            format!("a signal of the dialect {name} that means done ({})", names.join(" or "))
-        }
-        (None, None) => format!("a signal of the dialect {name} that means done"),
+    let dialect = builtin(name);
+    let syntax = dialect.as_ref().map(|dialect| &dialect.syntax);
+    if let (Some(Syntax::Tag(tag)), None) = (syntax, &state.token)
+        && let Some(promise) = &tag.text
+    {
+        let (open, close) = (&tag.open, &tag.close);
+        let _ = writeln!(
+            text,
+            "{lead}:\n\n    {open}{promise}{close}\n\nStart that line at the left margin, without the four \
+             spaces, and write it as plain text outside code fences and quotes. Write it only when it is \
+             completely true."
+        );
+        return;
+    }
+    let what = match signal {
+        Some(signal) => format!("the signal {signal} of the dialect {name}"),
+        None => format!("a signal of the dialect {name} that means done ({})", done_signals(name)),
     };
     let _ = writeln!(text, "{lead} {what}.\n");
-    if let Some(dialect) = dialect {
+    if let Some(dialect) = &dialect {
         let how = match &state.token {
             Some(token) if !matches!(dialect.syntax, Syntax::Trailer(_)) => {
                 prompt::instructions_with_token(dialect, token)
@@ -192,5 +201,21 @@ fn instructions(text: &mut String, state: &State, lead: &str, signal: Option<&st
             _ => prompt::instructions(dialect),
         };
         text.push_str(&how);
+    }
+}
+
+/// Names the signals of a dialect that end a phase by their meaning.
+pub(super) fn done_signals(name: &str) -> String {
+    let Some(dialect) = builtin(name) else { return format!("any {name} signal that means done") };
+    let done = dialect.signals.iter().filter(|signal| signal.meaning == Meaning::Done);
+    let names: Vec<&str> = done.map(|signal| &*signal.name).collect();
+    names.join(" or ")
+}
+
+/// Returns the built-in dialect of this name, or of `NAME=WORD` with that word.
+pub(super) fn builtin(name: &str) -> Option<Arc<Dialect>> {
+    match name.split_once('=') {
+        Some((name, word)) => Dialect::builtin(name)?.with_word(word).ok().map(Arc::new),
+        None => Dialect::builtin(name).cloned(),
     }
 }

@@ -336,10 +336,19 @@ impl State {
         match self.pipeline.phase(&self.phase) {
             Some(phase) => match &phase.signal {
                 Some(signal) => signal.clone(),
-                None => format!("any {} signal that means done", self.pipeline.dialect),
+                None => prompts::done_signals(&self.pipeline.dialect),
             },
             None => "none".to_owned(),
         }
+    }
+
+    /// Returns which phase this is and of how many, from 1; phases that are skipped do not count.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        let skip = &self.config.skip;
+        let phases = self.pipeline.phases.iter().filter(|it| !it.is_skipped(skip));
+        let names: Vec<&str> = phases.map(|phase| &*phase.name).collect();
+        let at = names.iter().position(|name| *name == self.phase)?;
+        Some((at + 1, names.len()))
     }
 
     /// Whether the event comes from the session this run belongs to.

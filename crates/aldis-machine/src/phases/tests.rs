@@ -9,7 +9,6 @@ mod sentences;
 mod stored;
 
 use super::*;
-use aldis_signal::dialect::Dialect;
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::scan::Rules;
 use aldis_signal::time::Timestamp;
@@ -51,7 +50,7 @@ fn run_in(phase: &str) -> State {
 }
 
 fn found(state: &State, text: &str, origin: Origin) -> Vec<PhaseFinding> {
-    let dialect = Dialect::builtin(&state.pipeline.dialect).unwrap();
+    let dialect = super::prompts::builtin(&state.pipeline.dialect).unwrap();
     let rules = Rules::new([dialect.clone()]);
     scan_messages(
         &rules,

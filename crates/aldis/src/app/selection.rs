@@ -9,9 +9,8 @@ use aldis_transcript::{Format, HOSTS, Input};
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::error::CommandError;
-use crate::settings::catalog::{Catalog, load_file, refused};
+use crate::settings::catalog::{Catalog, choose, load_file};
 use crate::settings::project;
-use crate::view::display;
 
 /// The shared options as people write them.
 #[derive(Debug, Args)]
@@ -144,23 +143,10 @@ pub(crate) fn catalog() -> Result<Catalog, CommandError> {
 ///
 /// Fails if there is none, or if it has no word to change.
 pub(crate) fn find(choice: &str) -> Result<Arc<Dialect>, CommandError> {
-    let (name, word) = match choice.split_once('=') {
-        Some((name, word)) if is_name(name) => (name, Some(word)),
-        _ => (choice, None),
-    };
-    if !is_name(name) {
-        return Ok(load_file(Path::new(choice))?.dialect);
-    }
-    let dialect = match Dialect::builtin(name) {
-        Some(dialect) => Arc::clone(dialect),
-        None => Arc::clone(&catalog()?.get(name)?.dialect),
-    };
-    match word {
-        None => Ok(dialect),
-        Some(word) => match dialect.with_word(word) {
-            Ok(changed) => Ok(Arc::new(changed)),
-            Err(error) => Err(refused(display::lines(&error.message), error.help)),
-        },
+    let name = choice.split_once('=').map_or(choice, |(name, _)| name);
+    match is_name(name) {
+        true => choose(choice, |name| Ok(Arc::clone(&catalog()?.get(name)?.dialect))),
+        false => Ok(load_file(Path::new(choice))?.dialect),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::app::retention::Retention;
 use crate::error::CommandError;
 use crate::hosts::hook::live::{self, PhasesRun};
 use crate::hosts::hook::{adoption, fresh_token};
-use crate::hosts::install::doctor::is_registered;
+use crate::hosts::install::doctor::{Check, distrusted, is_registered};
 use crate::hosts::install::locations::Locations;
 use crate::hosts::{Env, Host, state_file};
 use crate::io::Io;
@@ -42,6 +42,7 @@ const TASK_MAX: u64 = 64 * 1024;
 #[command(after_help = "Examples:
   aldis auto start \"Add CSV export\"
   aldis auto start --skip-review --max-iterations 10 \"Fix the typo\"
+  aldis auto start --dialect promise=\"ALL TESTS PASS\" \"Make the tests pass\"
   aldis auto status --json
   aldis auto resume")]
 pub(super) enum AutoCommand {
@@ -102,11 +103,14 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     max_iterations: Option<u32>,
 
-    /// The pipeline: caw, or one that `aldis.toml` defines
+    /// The pipeline: caw (nine phases), loop (one), or one that `aldis.toml` defines
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
 
     /// The dialect in which the agent reports; any signal in it that means done completes a phase
+    ///
+    /// Named alone, it makes a loop: one phase, in which the agent works until it reports that it is
+    /// done. `promise=TEXT` sets the text it has to promise.
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Option<String>,
 
@@ -289,29 +293,40 @@ fn show_form(
 
 /// Shows what the agent is told, and says to people how it gets there.
 fn show_prompt(io: &mut Io, run: &PhasesRun) -> Result<(), CommandError> {
-    let hosts = registered_hosts()?;
-    let hosts: Vec<&str> = hosts.iter().map(|host| host.title()).collect();
-    if !hosts.is_empty() {
-        let hosts = hosts.join(" or ");
-        writeln!(io.stdout, "Next: send a prompt to {hosts} here. The agent is then told:")?;
+    let hosts = registered_hosts(&Locations::new()?);
+    let programs: Vec<String> = hosts
+        .iter()
+        .filter_map(|host| Some(format!("`{}`", host.spec().programs.first()?)))
+        .collect();
+    if !programs.is_empty() {
+        let programs = programs.join(" or ");
+        writeln!(
+            io.stdout,
+            "Next: start {programs} here. The first prompt brings the task along:"
+        )?;
     }
     write!(io.stdout, "\n{}", display::lines(&run.state().start_prompt()))?;
     Ok(())
 }
 
 /// The hosts that call the hook in this project.
-fn registered_hosts() -> Result<Vec<Host>, CommandError> {
-    let locations = Locations::new()?;
-    let hosts = Host::all().iter().copied();
-    Ok(hosts.filter(|host| is_registered(&locations, *host)).collect())
+fn registered_hosts(locations: &Locations) -> Vec<Host> {
+    Host::all().iter().copied().filter(|host| is_registered(locations, *host)).collect()
 }
 
-/// Says that nothing will keep the agent working where no host calls the hook.
+/// Says that nothing will keep the agent working where no host calls the hook, or where the host
+/// ignores it.
 fn warn_without_hook(io: &mut Io) -> Result<Outcome, CommandError> {
-    if registered_hosts()?.is_empty() {
+    let locations = Locations::new()?;
+    let hosts = registered_hosts(&locations);
+    if hosts.is_empty() {
         let names: Vec<&str> = Host::all().iter().map(|host| host.name()).collect();
         writeln!(io.stderr, "warning: no host calls aldis here, so nothing enforces this run")?;
         writeln!(io.stderr, "help: aldis install HOST ({})", names.join(", "))?;
+    }
+    for Check { message, fix, .. } in hosts.iter().flat_map(|host| distrusted(&locations, *host)) {
+        writeln!(io.stderr, "warning: {}", display::line(&message))?;
+        writeln!(io.stderr, "help: {}", display::line(&fix.unwrap_or_default()))?;
     }
     Ok(Outcome::Yes)
 }
@@ -320,13 +335,9 @@ fn warn_without_hook(io: &mut Io) -> Result<Outcome, CommandError> {
 fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandError> {
     let settings = Settings::load(&scene.place)?;
     let catalog = Catalog::load(scene.place.root())?;
-    let name = args.pipeline.as_deref().unwrap_or(&settings.phases.pipeline);
-    let mut pipeline = settings.pipeline(name)?;
-    if let Some(dialect) = &args.dialect {
-        pipeline = pipeline.in_dialect(&catalog.get(dialect)?.dialect);
-    }
-    let checked = pipeline.check(&catalog.get(&pipeline.dialect)?.dialect);
-    checked.map_err(|error| CommandError::new(format!("pipeline `{name}`: {error}")))?;
+    let pipeline = pipeline(&settings, &args)?;
+    let checked = pipeline.check(&*catalog.choose(&pipeline.dialect)?);
+    checked.map_err(|error| CommandError::new(format!("pipeline `{}`: {error}", pipeline.name)))?;
     let config = config(&settings, &pipeline, &args)?;
     let mut phase = pipeline.first(&config.skip);
     if args.skip_expansion {
@@ -344,6 +355,22 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
             .unwrap_or_else(|| settings.phases.max_iterations.small()),
         session: args.session.or_else(|| Env::of_process().session().map(str::to_owned)),
         token,
+    })
+}
+
+/// The pipeline that is asked for. The phases of caw are no part of another dialect: who names only
+/// that, and no phase to skip, gets a loop.
+fn pipeline(settings: &Settings, args: &StartArgs) -> Result<Pipeline, CommandError> {
+    let name = args.pipeline.as_deref().unwrap_or(&settings.phases.pipeline);
+    let pipeline = settings.pipeline(name)?;
+    let skips = [args.skip_expansion, args.skip_qa, args.skip_review, args.skip_reflect];
+    let wants_phases = args.pipeline.is_some() || name != "caw" || skips.contains(&true);
+    Ok(match &args.dialect {
+        Some(dialect) if !wants_phases && *dialect != pipeline.dialect => {
+            Pipeline::looping(dialect)
+        }
+        Some(dialect) => pipeline.in_dialect(dialect),
+        None => pipeline,
     })
 }
 

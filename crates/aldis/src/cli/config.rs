@@ -101,7 +101,7 @@ fn check_file(path: &Path) -> Result<String, CommandError> {
 
 /// Checks what settings name. Returns how many values are set.
 fn check_names(layered: &Layered, catalog: &Catalog) -> Result<String, CommandError> {
-    layered.settings.check_pipelines(|dialect| Ok(catalog.get(dialect)?.dialect.clone()))?;
+    layered.settings.check_pipelines(|dialect| catalog.choose(dialect))?;
     let set = |(_, node): &(String, &Node)| node.origin != Origin::Default;
     let count = layered.values().into_iter().filter(set).count();
     Ok(format!("{count} {} set", if count == 1 { "value is" } else { "values are" }))

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use aldis_transcript::Format;
 use jsonc_parser::json;
-use serde_json::Value;
+use serde_json::{Value, json as value};
 
+use super::hook::call::Event;
 use super::install::edit::find;
 use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
@@ -38,7 +39,13 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     project_variables: &["CLAUDE_PROJECT_DIR"],
-    answers: Answers { notice: system_message, ..Answers::USUAL },
+    answers: Answers {
+        notice: |event, text| match event {
+            Event::Prompt { .. } => Some(value!({ "systemMessage": text })),
+            event => system_message(event, text),
+        },
+        ..Answers::USUAL
+    },
     block_cap: CapRule {
         limit: Some(8),
         variable: Some("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"),

@@ -34,7 +34,7 @@ use crate::failures::{self, Failure};
 use crate::hosts::hook::auto_state::AutoStateFile;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::notify::routes::Routes;
-use crate::settings::catalog::Catalog;
+use crate::settings::catalog::{Catalog, choose};
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
 
@@ -260,22 +260,28 @@ impl Hook<'_> {
 
     fn answer(&self, stepped: &Stepped) -> Answer {
         let Stepped { run, outcome } = stepped;
+        let limit = self.call.block_cap(self.env).limit;
+        let decision = outcome.decision().filter(|_| self.can_tell());
+        let notice = decision.and_then(|decision| {
+            notice::text(run.id(), run.state(), decision, self.call.host, limit)
+        });
         let said = outcome.effects.iter().find_map(|effect| match effect {
-            Effect::Block { reason } => Some(Answer::Block { reason: reason.clone() }),
-            Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
+            Effect::Block { reason } => {
+                Some(Answer::Block { reason: reason.clone(), notice: notice.clone() })
+            }
+            Effect::Context { text } => {
+                Some(Answer::Context { text: text.clone(), notice: notice.clone() })
+            }
             Effect::Allow | Effect::WriteView => None,
         });
-        let can_tell = self.can_tell() && outcome.decision().is_some();
-        let limit = self.call.block_cap(self.env).limit;
-        let notice = || notice::text(run.id(), run.state(), self.call.host, limit);
-        let told = || notice().filter(|_| can_tell).map(|text| Answer::Notice { text });
+        let told = || notice.clone().map(|text| Answer::Notice { text });
         said.or_else(told).unwrap_or(Answer::Allow)
     }
 
-    /// Whether the host shows a notice to the user. One that translates another's answers is not known
-    /// to translate this one.
+    /// Whether the host may show a notice to the user. One that translates another's answers is not
+    /// known to translate this one.
     fn can_tell(&self) -> bool {
-        self.call.event == HostEvent::Stop && self.call.answer_host() == self.call.host
+        self.call.answer_host() == self.call.host
     }
 
     /// Brings the state file up to date where the step demands it.
@@ -326,12 +332,8 @@ impl Hook<'_> {
 
     /// The rules of the run's dialect alone: building others would cost more than all the rest.
     fn rules(&self, state: &State) -> Result<Rules, CommandError> {
-        let name = &state.pipeline.dialect;
-        let dialect = match aldis_signal::Dialect::builtin(name) {
-            Some(dialect) => dialect.clone(),
-            None => Catalog::load(self.place.root())?.get(name)?.dialect.clone(),
-        };
-        Ok(Rules::new([dialect]))
+        let own = |name: &str| Ok(Catalog::load(self.place.root())?.get(name)?.dialect.clone());
+        Ok(Rules::new([choose(&state.pipeline.dialect, own)?]))
     }
 
     /// The project's state file, where there is one that can be read.

@@ -87,6 +87,15 @@ impl Catalog {
         })
     }
 
+    /// Returns the dialect that a person names: `NAME`, or `NAME=WORD` with its word changed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, or if it has no word to change.
+    pub(crate) fn choose(&self, choice: &str) -> Result<Arc<Dialect>, CommandError> {
+        choose(choice, |name| Ok(Arc::clone(&self.get(name)?.dialect)))
+    }
+
     /// Adds the dialects of a file with settings.
     ///
     /// # Errors
@@ -118,9 +127,33 @@ impl Catalog {
 /// For machines whose agents speak one of these.
 impl Dialects for Catalog {
     fn dialect(&self, name: &str) -> Result<Arc<Dialect>, String> {
-        let entry = self.get(name).map_err(|error| error.to_string())?;
-        Ok(Arc::clone(&entry.dialect))
+        self.choose(name).map_err(|error| error.to_string())
     }
+}
+
+/// Returns the dialect that a person names, as [`Catalog::choose`]; `find` is asked for those that
+/// are not built in, so that only they cost reading files.
+///
+/// # Errors
+///
+/// Fails if there is none, or if it has no word to change.
+pub(crate) fn choose(
+    choice: &str,
+    find: impl FnOnce(&str) -> Result<Arc<Dialect>, CommandError>,
+) -> Result<Arc<Dialect>, CommandError> {
+    let (name, word) = match choice.split_once('=') {
+        Some((name, word)) => (name, Some(word)),
+        None => (choice, None),
+    };
+    let dialect = match Dialect::builtin(name) {
+        Some(dialect) => Arc::clone(dialect),
+        None => find(name)?,
+    };
+    let Some(word) = word else { return Ok(dialect) };
+    let changed = dialect.with_word(word);
+    changed
+        .map(Arc::new)
+        .map_err(|error| refused(crate::view::display::lines(&error.message), error.help))
 }
 
 /// Reads one dialect file.

@@ -309,11 +309,13 @@ impl Settings {
             let PipelineTable { dialect, finish, phases } = table.clone();
             return Ok(Pipeline { name: name.to_owned(), dialect, finish, phases });
         }
-        if name == "caw" {
-            return Ok(Pipeline::caw());
+        match name {
+            "caw" => return Ok(Pipeline::caw()),
+            "loop" => return Ok(Pipeline::looping("promise")),
+            _ => {}
         }
-        let names: Vec<&str> =
-            std::iter::once("caw").chain(self.pipelines.keys().map(String::as_str)).collect();
+        let own = self.pipelines.keys().map(String::as_str);
+        let names: Vec<&str> = ["caw", "loop"].into_iter().chain(own).collect();
         Err(CommandError::new(format!("there is no pipeline `{name}`"))
             .with_help(format!("the pipelines are {}", names.join(", "))))
     }

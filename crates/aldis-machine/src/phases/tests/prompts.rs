@@ -19,8 +19,12 @@ fn texts(mut state: State, words: &str) -> Vec<String> {
 }
 
 fn assert_silent(text: &str) {
+    assert_silent_to(Rules::builtin(), text);
+}
+
+fn assert_silent_to(rules: &Rules, text: &str) {
     for origin in [Origin::assistant(), Origin::new(Role::Subagent)] {
-        let found = scan(Rules::builtin(), text.as_bytes(), &origin);
+        let found = scan(rules, text.as_bytes(), &origin);
         let signals: Vec<_> = found.iter().filter_map(|finding| finding.signal()).collect();
         assert!(signals.is_empty(), "{text}\n{signals:#?}");
     }
@@ -57,11 +61,11 @@ fn prompts_scan_to_nothing() {
 
 #[test]
 fn prompts_of_other_dialects_scan_to_nothing() {
-    for name in ["chorus", "promise", "pilot", "delivery", "ralph-status", "ralphex", "axiom"] {
-        let Some(dialect) = Dialect::builtin(name) else { continue };
+    let plain = ["chorus", "promise", "pilot", "delivery", "ralph-status", "ralphex", "axiom"];
+    for name in plain.into_iter().chain(["promise=ALL TESTS PASS"]) {
         for token in [None, Some("k7Qd".to_owned())] {
             let mut state = run_in("qa");
-            state.pipeline = Pipeline::caw().in_dialect(dialect);
+            state.pipeline = Pipeline::caw().in_dialect(name);
             state.token = token;
             texts(state, "Add CSV export").iter().for_each(|text| assert_silent(text));
         }
@@ -82,6 +86,22 @@ fn forms_are_shown_and_indented() {
             assert!(!text.contains("```") && !text.contains("\n---"), "{text}");
         }
     }
+}
+
+/// Who loops until a promise reads it as it must be written, and that counts.
+#[test]
+fn a_promise_is_shown_as_it_must_be_written() {
+    let mut state = run_in("qa");
+    state.pipeline = Pipeline::looping("promise=ALL TESTS PASS");
+    state.phase = "work".to_owned();
+    assert_eq!(state.position(), Some((1, 1)));
+    let rules = Rules::new(super::super::prompts::builtin(&state.pipeline.dialect));
+    for text in texts(state.clone(), "Make the tests pass") {
+        assert!(text.contains(":\n\n    <promise>ALL TESTS PASS</promise>\n\n"), "{text}");
+        assert_silent_to(&rules, &text);
+    }
+    says(&mut state, 1, "<promise>ALL TESTS PASS</promise>");
+    assert_eq!(state.exit_reason, Some(ExitReason::AllPhasesComplete));
 }
 
 #[test]

@@ -579,7 +579,7 @@ fn tokens_are_demanded_and_rotated() {
 #[test]
 fn another_dialect_completes_phases_by_meaning() {
     let mut state = run_in("qa");
-    state.pipeline = Pipeline::caw().in_dialect(Dialect::builtin("chorus").unwrap());
+    state.pipeline = Pipeline::caw().in_dialect("chorus");
     let outcome = says(&mut state, 1, "All green.\n\n<chorus>COMPLETE</chorus>");
     assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
     assert!(prompt_of(&outcome).contains("chorus"));

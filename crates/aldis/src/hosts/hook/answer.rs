@@ -1,5 +1,7 @@
 //! What a hook says to its host.
 
+use serde_json::Value;
+
 use super::call::Event;
 use crate::hosts::Host;
 
@@ -12,6 +14,8 @@ pub enum Answer {
     Block {
         /// What the agent is told.
         reason: String,
+        /// What the user is told.
+        notice: Option<String>,
     },
     /// Let things take their course, and tell the user something.
     Notice {
@@ -22,6 +26,8 @@ pub enum Answer {
     Context {
         /// What it is told.
         text: String,
+        /// What the user is told.
+        notice: Option<String>,
     },
 }
 
@@ -47,18 +53,35 @@ pub const TEXT_MAX: usize = 10_000;
 /// user wrote.
 pub fn answer(host: Host, event: &Event, answer: &Answer) -> Vec<u8> {
     let answers = &host.spec().answers;
+    let told = |text: &str| (answers.notice)(event, &bounded(text));
+    let beside = |said: Option<Value>, notice: &Option<String>| match notice {
+        Some(text) => said.map(|said| joined(said, told(text))),
+        None => said,
+    };
     let said = match answer {
         Answer::Allow => None,
-        Answer::Block { reason } => {
+        Answer::Block { reason, notice } => {
             let reason = if reason.trim().is_empty() { GO_ON } else { reason };
-            (answers.block)(event, &bounded(reason))
+            beside((answers.block)(event, &bounded(reason)), notice)
         }
-        Answer::Notice { text } => (answers.notice)(event, &bounded(text)),
-        Answer::Context { text } if text.trim().is_empty() => None,
-        Answer::Context { text } => (answers.context)(event, &bounded(text)),
+        Answer::Notice { text } => told(text),
+        Answer::Context { text, .. } if text.trim().is_empty() => None,
+        Answer::Context { text, notice } => {
+            beside((answers.context)(event, &bounded(text)), notice)
+        }
     };
     let said = said.or_else(|| (answers.allow)(event));
     said.map(|value| value.to_string().into_bytes()).unwrap_or_default()
+}
+
+/// Adds to an answer what tells the user something. What the answer decides stays.
+fn joined(mut said: Value, notice: Option<Value>) -> Value {
+    if let (Some(members), Some(Value::Object(notice))) = (said.as_object_mut(), notice) {
+        for (name, value) in notice {
+            members.entry(name).or_insert(value);
+        }
+    }
+    said
 }
 
 /// Cuts a text at [`TEXT_MAX`] and says so at its end.

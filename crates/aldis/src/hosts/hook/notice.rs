@@ -1,34 +1,51 @@
-//! What the user is told in the session when a run ends or the agent is let go before its end.
+//! What the user is told in the session: that a phase ended and the next began, that the run is
+//! complete, or why the agent was let go before its end.
 
-use aldis_machine::phases::{ExitReason, State};
+use aldis_machine::Decision;
+use aldis_machine::phases::{Rule, State};
 use aldis_store::RunId;
 
 use crate::hosts::Host;
+use crate::view::display;
 
-/// Returns the message about a stop that was let go, if the user should know.
+/// How much of an agent's error is shown.
+const ERROR_MAX: usize = 160;
+
+/// Returns the message about a decision, if the user should know.
 pub(super) fn text(
     run: &RunId,
     state: &State,
+    decision: &Decision,
     host: Host,
     block_limit: Option<u32>,
 ) -> Option<String> {
     let phase = state.failed_in.as_deref().unwrap_or(&state.phase);
-    let what = match state.exit_reason {
-        Some(ExitReason::AllPhasesComplete | ExitReason::AutoCompleteSignal) => {
-            return Some(format!("aldis: run {run} is complete."));
+    let place = || match state.position() {
+        Some((_, 1)) | None => format!("phase {phase}"),
+        Some((at, of)) => format!("phase {phase}, {at} of {of}"),
+    };
+    let error = || {
+        let error = state.last_error.as_ref().map_or("", |error| &error.message);
+        display::excerpt(error, ERROR_MAX)
+    };
+    let what = match Rule::of_stored(&decision.rule, &decision.summary)? {
+        Rule::AllPhasesComplete | Rule::AutoComplete => "is complete".to_owned(),
+        Rule::StartPromptDelivered => format!("works in this session: {}", place()),
+        Rule::PhaseComplete => format!("continues with {}", place()),
+        Rule::StoppedAfterPhase => format!("waits before {}. Send a prompt to start it", place()),
+        Rule::RecoverableError => {
+            format!("needs you in phase {phase}: {}. Answer with a prompt", error())
         }
-        Some(ExitReason::StaleState) => {
+        Rule::Stale => {
             "was left: no activity for too long. Continue it: aldis auto resume".to_owned()
         }
-        Some(ExitReason::MaxIterationsReached) => format!(
+        Rule::IterationsUsedUp => format!(
             "failed in phase {phase}: its signal is missing after {} stops. Continue it: aldis \
              auto resume",
             state.max_iterations
         ),
-        Some(ExitReason::CriticalError) => {
-            format!("failed in phase {phase}: the agent reported an error. See: aldis why")
-        }
-        None if state.block_limit.capped => {
+        Rule::CriticalError => format!("failed in phase {phase}: {}. See: aldis why", error()),
+        Rule::Capped => {
             let title = host.title();
             let limit = block_limit.map_or_else(
                 || "after too many blocked stops in a row".to_owned(),
@@ -36,7 +53,7 @@ pub(super) fn text(
             );
             format!("is paused, not finished: {limit}. Send a prompt to continue")
         }
-        Some(ExitReason::UserCancelled) | None => return None,
+        _ => return None,
     };
     Some(format!("aldis: run {run} {what}."))
 }

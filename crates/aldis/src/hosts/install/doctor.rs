@@ -103,6 +103,16 @@ pub(crate) fn is_registered(locations: &Locations, host: Host) -> bool {
     !survey.found.is_empty() || survey.plugin.is_some()
 }
 
+/// Returns why a host ignores the entries of ours that it has.
+pub(crate) fn distrusted(locations: &Locations, host: Host) -> Vec<Check> {
+    let mut checks = Checks { host: Some(host), list: Vec::new() };
+    for registration in &survey(locations, host).found {
+        trusted(locations, host, registration, &mut checks);
+    }
+    checks.list.retain(|check| check.status == CheckStatus::Failed);
+    checks.list
+}
+
 /// Examines the directory that holds the state of all runs.
 pub(crate) fn state_directory(locations: &Locations) -> Check {
     let check = |status, message: String, fix: Option<String>| Check {

@@ -15,7 +15,7 @@ fn sample_value(name: &str) -> Value {
 }
 
 fn block(reason: &str) -> Answer {
-    Answer::Block { reason: reason.to_owned() }
+    Answer::Block { reason: reason.to_owned(), notice: None }
 }
 
 fn prompt() -> Event {
@@ -68,7 +68,7 @@ fn to_allow_is_to_say_nothing_where_that_is_safe() {
 #[test]
 fn context_goes_where_it_is_read() {
     let text = "This run is watched by aldis. The completion marker is a line of its own.";
-    let context = Answer::Context { text: text.to_owned() };
+    let context = Answer::Context { text: text.to_owned(), notice: None };
     let start = Event::SessionStart { source: None };
     let expected = sample_value("claude_code/out_session_start_context.json");
     for host in Host::all().iter().copied() {
@@ -105,8 +105,38 @@ fn users_are_told_only_where_a_host_has_a_place_for_it() {
             }
             _ => assert_eq!(told, said(host, &Event::Stop, &Answer::Allow), "{host}"),
         }
-        for event in [prompt(), Event::SubagentStop, Event::SessionEnd { reason: None }] {
+        let mut elsewhere = vec![Event::SubagentStop, Event::SessionEnd { reason: None }];
+        match host == CLAUDE_CODE {
+            true => assert_eq!(said(host, &prompt(), &notice).as_ref(), Some(&expected)),
+            false => elsewhere.push(prompt()),
+        }
+        for event in elsewhere {
             assert_eq!(said(host, &event, &notice), said(host, &event, &Answer::Allow), "{host}");
+        }
+    }
+}
+
+/// What is decided stays, and what cannot be shown is left out.
+#[test]
+fn users_are_told_beside_a_decision() {
+    let notice = Some("aldis: run 7f3k continues with phase qa".to_owned());
+    let block = |notice| Answer::Block { reason: "Go on.".to_owned(), notice };
+    let context = |notice| Answer::Context { text: "The task.".to_owned(), notice };
+    for host in Host::all().iter().copied() {
+        for (event, plain, told, shown) in [
+            (
+                Event::Stop,
+                block(None),
+                block(notice.clone()),
+                [CLAUDE_CODE, CODEX, GEMINI].contains(&host),
+            ),
+            (prompt(), context(None), context(notice.clone()), host == CLAUDE_CODE),
+        ] {
+            let mut plain = said(host, &event, &plain);
+            if let (Some(plain), true) = (&mut plain, shown) {
+                plain["systemMessage"] = json!(notice);
+            }
+            assert_eq!(said(host, &event, &told), plain, "{host} {event:?}");
         }
     }
 }

@@ -27,8 +27,10 @@ fn any_event() -> impl Strategy<Value = Event> {
 fn any_answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
         Just(Answer::Allow),
-        any::<String>().prop_map(|reason| Answer::Block { reason }),
-        any::<String>().prop_map(|text| Answer::Context { text }),
+        (any::<String>(), any::<Option<String>>())
+            .prop_map(|(reason, notice)| Answer::Block { reason, notice }),
+        (any::<String>(), any::<Option<String>>())
+            .prop_map(|(text, notice)| Answer::Context { text, notice }),
         any::<String>().prop_map(|text| Answer::Notice { text }),
     ]
 }

@@ -41,7 +41,7 @@ fn starting_says_what_comes_next() {
     let project = Project::new();
     let started = project.run(&["auto", "start", "Add CSV export"]);
     assert_eq!((started.code, &*started.stderr), (0, ""), "{}", started.text());
-    let next = "Next: send a prompt to Claude Code here. The agent is then told:\n";
+    let next = "Next: start `claude` here. The first prompt brings the task along:\n";
     assert!(started.stdout.contains(next), "{}", started.stdout);
 
     // Without a registration nothing would come.
@@ -232,6 +232,60 @@ fn a_run_can_be_spoken_in_any_dialect() {
     assert!(answer.reason().contains("phase planning"), "{answer:?}");
     let none = project.run(&["auto", "start", "x", "--dialect", "turn", "--replace"]);
     assert!(none.stderr.contains("no signal that means `done`"), "{}", none.text());
+}
+
+/// The loop that most people know: one phase, until the agent promises.
+#[test]
+fn a_promise_ends_a_loop() {
+    let project = Project::new();
+    let started = project.start(&["--dialect", "promise=ALL OK"]);
+    assert_eq!(
+        (&started["phase"], &started["dialect"]),
+        (&json!("work"), &json!("promise=ALL OK"))
+    );
+    let prompt = started["prompt"].as_str().unwrap();
+    assert!(prompt.contains("\n\n    <promise>ALL OK</promise>\n\n"), "{prompt}");
+    for early in
+        ["Not yet.", "<promise>COMPLETE</promise>", "I will say <promise>ALL OK</promise> soon."]
+    {
+        let reason = project.stop(early).reason().to_owned();
+        assert!(reason.contains("<promise>ALL OK</promise>"), "{early}: {reason}");
+    }
+    let told = project.notice("All tests pass.\n\n<promise>ALL OK</promise>\n");
+    assert!(told.ends_with("is complete."), "{told}");
+    assert_eq!(project.status()["exit_reason"], "all_phases_complete");
+
+    // The same by settings, and phases by name.
+    fs::write(project.path().join("aldis.toml"), "[phases]\npipeline = \"loop\"\n").unwrap();
+    assert_eq!(project.start(&[])["expected"], "PROMISE");
+    let nine = project.start(&["--replace", "--pipeline", "caw", "--dialect", "promise=ALL OK"]);
+    assert_eq!(nine["phase"], "expansion");
+    let none = project.run(&["auto", "start", "x", "--dialect", "chorus=X", "--replace"]);
+    assert_eq!(none.code, 2, "{}", none.text());
+    assert_eq!(project.status()["run"], nine["run"], "nothing was replaced");
+}
+
+/// The user reads in the session which phase the run is in, and never what nobody decided.
+#[test]
+fn the_user_follows_the_phases() {
+    let project = Project::new();
+    let run = project.start(&["--skip-expansion", "--skip-reflect"])["run"].clone();
+    let run = run.as_str().unwrap();
+    let prompt = json!({
+        "session_id": "S1", "cwd": project.path(), "hook_event_name": "UserPromptSubmit",
+        "prompt": "go", "prompt_id": "p1",
+    });
+    let Answer::Other(answer) = project.hook(&prompt) else { panic!("no context") };
+    let began = format!("aldis: run {run} works in this session: phase init, 2 of 8.");
+    assert_eq!(answer["systemMessage"], began);
+    assert_eq!(project.notice("Not yet."), "");
+    let next = format!("aldis: run {run} continues with phase planning, 3 of 8.");
+    assert_eq!(project.notice(&block("init")), next);
+    let error = "---\nSIGNAL: PHASE_ERROR\nPHASE: planning\nSTATUS: error\nERROR: no access to \u{1b}[31mmain\n\
+                 RECOVERABLE: true\n---\n";
+    let told = project.notice(error);
+    assert!(told.contains("needs you in phase planning: no access to"), "{told}");
+    assert!(!told.contains('\u{1b}'), "{told:?}");
 }
 
 #[test]
