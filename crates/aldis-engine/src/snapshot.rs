@@ -50,6 +50,17 @@ pub struct Question {
     pub asked_at: Timestamp,
 }
 
+/// The question of a machine that asks one at a time.
+fn single(asked: &run::Question) -> Question {
+    Question {
+        id: asked.id.clone(),
+        task: None,
+        text: asked.text.clone(),
+        options: Vec::new(),
+        asked_at: asked.asked_at,
+    }
+}
+
 /// What was read.
 impl From<Loaded> for Snapshot {
     fn from(loaded: Loaded) -> Self {
@@ -113,17 +124,8 @@ impl Snapshot {
     /// Returns the questions that wait for a human, the oldest first.
     pub fn questions(&self) -> Vec<Question> {
         let mut questions: Vec<Question> = match &self.state {
-            State::Run(state) => state
-                .question()
-                .into_iter()
-                .map(|asked| Question {
-                    id: asked.id.clone(),
-                    task: None,
-                    text: asked.text.clone(),
-                    options: Vec::new(),
-                    asked_at: asked.asked_at,
-                })
-                .collect(),
+            State::Run(state) => state.question().map(single).into_iter().collect(),
+            State::Phases(state) => state.question().map(single).into_iter().collect(),
             State::Delivery(state) => {
                 let asked = state.run().questions.iter();
                 asked
@@ -136,7 +138,7 @@ impl Snapshot {
                     })
                     .collect()
             }
-            State::Phases(_) | State::Turns(_) | State::Unreadable(_) => Vec::new(),
+            State::Turns(_) | State::Unreadable(_) => Vec::new(),
         };
         // `q10` was asked after `q9`.
         questions.sort_by_cached_key(|it| (it.asked_at, it.id.len(), it.id.clone()));

@@ -37,6 +37,7 @@ mod session;
 mod state;
 mod stop;
 mod tally;
+mod wake;
 
 #[cfg(test)]
 mod tests;
@@ -57,3 +58,4 @@ pub use state::{
     Detected, Effect, LastError, NotResumable, Outcome, PendingResponse, SessionTurn, Start, State,
     digest,
 };
+pub use wake::Parked;

@@ -24,6 +24,7 @@ pub(crate) mod spec;
 use aldis_transcript::Format;
 
 pub use env::Env;
+pub(crate) use hook::answer::woken;
 pub use hook::answer::{Answer, TEXT_MAX, answer};
 /// For the simulator, which edits state files.
 #[doc(hidden)]

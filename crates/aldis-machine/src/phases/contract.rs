@@ -45,7 +45,10 @@ impl Machine for State {
 
     fn event_of(&self, command: &HumanCommand, by: String) -> Result<Event, NotPossible> {
         match command {
-            HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
+            HumanCommand::Answer { id, text } => match self.question() {
+                Some(question) if question.id == *id => Ok(Event::Tell { text: text.clone(), by }),
+                _ => Err(NotPossible::NoSuchQuestion(id.clone())),
+            },
             // Whoever let a capped agent go reads that its run is paused.
             HumanCommand::Resume if self.active && !self.paused && !self.block_limit.capped => {
                 Err(NotPossible::NotPaused)

@@ -90,6 +90,14 @@ pub enum Event {
         /// By what means, for the journal.
         by: String,
     },
+    /// Whoever waits beside a session that was let go gives it what a human sent.
+    Woken {
+        /// The session.
+        session: String,
+        /// The host's limit, where it counts this as one more blocked stop.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cap: Option<BlockCap>,
+    },
     /// A human wants an ended, capped or paused run to continue.
     Resume {
         /// By what means, for the journal.

@@ -4,6 +4,7 @@ use super::block_limit::BlockLimit;
 use super::config::ExitReason;
 use super::rule::Rule;
 use super::state::{Effect, Outcome, State};
+use super::wake;
 use crate::{Decision, Evidence, Refusal, words};
 use aldis_signal::time::Timestamp;
 
@@ -72,11 +73,13 @@ pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -
         because = format!("{because}; only its first {MESSAGE_LENGTH} characters are kept");
     }
     state.human_messages.push(kept);
+    wake::call(state);
     let quote = words::inline(text, QUOTE_MAX);
     let message = Evidence::new("said", quote);
-    let next = match state.paused {
-        true => "the agent gets it after the run is resumed",
-        false => "the agent gets it with its next prompt or at its next stop",
+    let next = match (state.paused, &state.parked) {
+        (true, _) => "the agent gets it after the run is resumed",
+        (false, Some(_)) => "the agent gets it when it is woken, or with its next prompt",
+        (false, None) => "the agent gets it with its next prompt or at its next stop",
     };
     let decision = Decision::new(Rule::MessageQueued, "Queued a message for the agent")
         .because(because)
@@ -112,6 +115,7 @@ pub(super) fn on_resume(
     state.read_cursor = None;
     state.last_refused = None;
     state.prompt_pending = true;
+    wake::call(state);
     (state.advanced_by_subagent, state.ends_at_next_stop) = (false, false);
     state.open_since = Some(now);
     state.block_limit = BlockLimit::default();
@@ -135,6 +139,7 @@ fn resume_paused(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     }
     // Meanwhile the session may have talked about anything.
     state.prompt_pending = true;
+    wake::call(state);
     let phase = &state.phase;
     let decision =
         Decision::new(Rule::ResumedAfterPause, format!("Resumed the run in phase {phase}"))

@@ -123,6 +123,11 @@ pub(super) fn human_messages(state: &State) -> String {
     text
 }
 
+/// The messages that humans sent, for an agent that knows the prompt of its phase.
+pub(super) fn messages_alone(state: &State) -> String {
+    format!("{}Continue with phase {}.\n", human_messages(state), state.phase)
+}
+
 fn options(text: &mut String, state: &State) {
     text.push_str(&human_messages(state));
     if state.config.no_questions {

@@ -68,6 +68,8 @@ rules! {
     UnknownPhase = "phases/unknown-phase",
     /// The user interrupted the turn.
     UserInterrupted = "phases/user-interrupted",
+    /// A session that had stopped got what a human sent it.
+    Woken = "phases/woken",
 }
 
 impl Rule {

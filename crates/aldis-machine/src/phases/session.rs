@@ -51,6 +51,7 @@ pub(super) fn on_prompt(
     }
     state.turn = Some(SessionTurn { began: now, active_before });
     state.block_limit.new_turn(turn);
+    state.parked = None;
     if state.paused {
         let because = "a new turn began; the run is paused, so the prompt brings nothing of ours";
         return recorded(Rule::PromptReceived, "Received a prompt", because);
@@ -115,6 +116,7 @@ pub(super) fn on_session(
     if !state.heeds(now, session) {
         return Outcome::untouched();
     }
+    state.parked = None;
     let because = "the host reported it";
     if matches!(event, Event::SessionEnd { .. }) {
         return recorded(Rule::SessionEnded, "The session ended", because);

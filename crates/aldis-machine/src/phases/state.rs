@@ -9,7 +9,9 @@ use super::config::{Config, ExitReason, TokenPolicy};
 use super::counted::CountedSignals;
 use super::event::{Event, PhaseFinding};
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
+use super::wake::{self, Parked};
 use super::{human, prompts, session, stop};
+use crate::run::Question;
 use crate::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
 
@@ -166,6 +168,12 @@ pub struct State {
     /// The last claim in this phase that did not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_refused: Option<Evidence>,
+    /// The session that was let go and may be woken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<Parked>,
+    /// How many questions the agent asked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub questions_asked: u32,
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
@@ -259,6 +267,8 @@ impl State {
             human_messages: Vec::new(),
             held_findings: Vec::new(),
             last_refused: None,
+            parked: None,
+            questions_asked: 0,
         }
     }
 
@@ -273,7 +283,11 @@ impl State {
 
     fn take(&mut self, now: Timestamp, event: &Event) -> Outcome {
         match event {
-            Event::Stop(stop) => stop::on_stop(self, now, stop),
+            Event::Stop(stop) => {
+                let outcome = stop::on_stop(self, now, stop);
+                wake::park(self, now, stop, &outcome);
+                outcome
+            }
             Event::SubagentStop { session, agent, findings, fresh_token } => {
                 let stopped = stop::Subagent { agent: agent.as_deref(), findings, fresh_token };
                 stop::on_subagent_stop(self, now, session.as_deref(), &stopped)
@@ -294,6 +308,7 @@ impl State {
             Event::Cancel { by } => human::on_cancel(self, now, by),
             Event::Edited { members } => human::on_edit(members),
             Event::Pause { by } => human::on_pause(self, now, by),
+            Event::Woken { session, cap } => wake::on_woken(self, now, session, *cap),
             Event::Tell { text, by } => human::on_tell(self, now, text, by),
             Event::Resume { fresh_token, by } => {
                 human::on_resume(self, now, fresh_token.as_deref(), by)
@@ -342,6 +357,11 @@ impl State {
         }
     }
 
+    /// Returns what the agent needs of a human.
+    pub fn question(&self) -> Option<&Question> {
+        self.parked.as_ref()?.question.as_ref()
+    }
+
     /// Returns which phase this is and of how many, from 1; phases that are skipped do not count.
     pub fn position(&self) -> Option<(usize, usize)> {
         let skip = &self.config.skip;
@@ -378,6 +398,7 @@ impl State {
         self.token = None;
         self.paused = false;
         self.held_findings.clear();
+        self.parked = None;
         (self.prompt_pending, self.advanced_by_subagent, self.ends_at_next_stop) =
             (false, false, false);
         match reason {
@@ -420,6 +441,11 @@ impl State {
         }
         counters
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Returns a short digest (FNV-1a) that tells texts apart; not for secrets.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use aldis_engine::{Engine, EngineError, Snapshot};
 use aldis_machine::HumanCommand;
-use aldis_store::RunFilter;
+use aldis_store::{Driver, RunFilter};
 use clap::Args;
 
 use super::{Outcome, why};
@@ -134,6 +134,12 @@ fn perform(
     }
     let (out, name) = (&mut io.stdout, view.name());
     match command {
+        HumanCommand::Answer { .. } | HumanCommand::Tell { .. }
+            if run.record.driver == Driver::Hook =>
+        {
+            let next = answer.decisions.last().map_or("", |decision| &decision.remedy);
+            writeln!(out, "Message sent to run {name}: {next}")?;
+        }
         HumanCommand::Answer { .. } if !view.live || !is_supervised(&run, now) => {
             writeln!(out, "Answer saved for run {name}")?;
             writeln!(out, "  continue it: {}", continue_command(&run))?;

@@ -22,7 +22,7 @@ use crate::error::CommandError;
 use crate::failures::{self, Failure};
 use crate::hosts::hook::call_log::CallRecord;
 use crate::hosts::hook::{Hook, HookError};
-use crate::hosts::{Answer, Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
+use crate::hosts::{Answer, Env, HookCall, Host, PAYLOAD_MAX, answer, parse, woken};
 use crate::io::Io;
 use crate::settings::clock::{self, Stopwatch};
 use crate::settings::home;
@@ -48,12 +48,18 @@ pub(super) struct HookArgs {
     /// The host it is registered with
     #[arg(value_enum)]
     host: Host,
+
+    /// Wait beside a session that stopped, and wake it when a human sends something
+    ///
+    /// Prints on standard error what the agent gets, and exits with 2, as hosts want it.
+    #[arg(long)]
+    wake: bool,
 }
 
 impl HookArgs {
     /// Reads the only argument that hooks are registered with.
     pub(super) fn plain(host: &OsStr) -> Option<Self> {
-        Some(Self { host: Host::from_str(host.to_str()?, false).ok()? })
+        Some(Self { host: Host::from_str(host.to_str()?, false).ok()?, wake: false })
     }
 }
 
@@ -63,6 +69,9 @@ static ANSWERED: AtomicBool = AtomicBool::new(false);
 pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
     panic::set_hook(Box::new(|_| {}));
     let state_dir = home::state_directory(io.state_dir.as_deref());
+    if args.wake {
+        return state_dir.map_or(Outcome::Yes, |state_dir| wait(io, args.host, &state_dir));
+    }
     watch(args.host, state_dir.as_ref().ok().cloned());
     // Without one there is no place to say so, and no run to keep.
     let Ok(state_dir) = state_dir else { return Outcome::Yes };
@@ -83,6 +92,41 @@ pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
     Outcome::Yes
 }
 
+/// Waits beside a session. Whatever goes wrong, the session is left alone.
+fn wait(io: &mut Io, registered: Host, state_dir: &Path) -> Outcome {
+    let waited = panic::catch_unwind(AssertUnwindSafe(|| {
+        let env = Env::of_process();
+        let call = read_call(io, registered, &env)?;
+        hook(&call, &env, state_dir)?.wait()
+    }));
+    let what = match waited {
+        Ok(Ok(Some(text))) => {
+            // A host that does not read it any more needs nothing.
+            let _written = io.stderr.write_all(&woken(&text)).and_then(|()| io.stderr.flush());
+            return Outcome::Code(WAKES);
+        }
+        Ok(Ok(None)) => return Outcome::Yes,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "internal error: please report this as a bug".to_owned(),
+    };
+    record(state_dir, &part(registered), format!("wake: {what}"));
+    Outcome::Yes
+}
+
+/// The exit code that makes a host give the agent what is on standard error.
+const WAKES: u8 = 2;
+
+fn read_call(io: &mut Io, registered: Host, env: &Env) -> Result<HookCall, CommandError> {
+    let payload = read_payload(&mut io.stdin)?;
+    parse(registered, &payload, env)
+        .map_err(|error| CommandError::new(format!("{}: {error}", error.code())))
+}
+
+fn hook<'c>(call: &'c HookCall, env: &'c Env, state_dir: &Path) -> Result<Hook<'c>, CommandError> {
+    let state_dir = state_dir.to_owned();
+    Ok(Hook { place: place(call)?, now: clock::now()?, state_dir, call, env })
+}
+
 /// Notes that the hook was called in a way this version does not understand.
 pub(super) fn misused(error: &clap::Error) {
     if let Ok(state_dir) = home::state_directory(None) {
@@ -97,17 +141,9 @@ fn handle(
     state_dir: &Path,
     log: Option<&mut CallRecord>,
 ) -> Result<(), HookError> {
-    let payload = read_payload(&mut io.stdin)?;
     let env = Env::of_process();
-    let parsed = parse(registered, &payload, &env);
-    let call = parsed.map_err(|error| CommandError::new(format!("{}: {error}", error.code())))?;
-    let hook = Hook {
-        place: place(&call)?,
-        now: clock::now()?,
-        state_dir: state_dir.to_owned(),
-        call: &call,
-        env: &env,
-    };
+    let call = read_call(io, registered, &env)?;
+    let hook = hook(&call, &env, state_dir)?;
     let mut said = None;
     let result = hook.handle(&mut |reply| {
         said = Some(reply.name());

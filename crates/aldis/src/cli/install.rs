@@ -15,10 +15,10 @@ use crate::view::json;
 use crate::view::paint::Paint;
 use crate::view::wire::registration::{FileForm, InstallLine};
 
-/// Register the hook with a host
+/// Register the hook and the MCP server with a host
 ///
 /// Tells a host in its own configuration to run `aldis hook HOST` when an agent stops, and at the
-/// events around that. All other values and comments of the file stay. The file is copied to FILE.aldis-backup before its first change. Registering twice
+/// events around that; and to start `aldis mcp`, by which agents report with tool calls. All other values and comments of the file stay. The file is copied to FILE.aldis-backup before its first change. Registering twice
 /// changes nothing, and `aldis uninstall` gives back the file that was there before.
 ///
 /// OpenCode and OpenClaw have no hooks that run a command; they get a small plugin that does.
@@ -39,6 +39,10 @@ pub(super) struct InstallArgs {
     /// for --project files that others get, too.
     #[arg(long)]
     absolute: bool,
+
+    /// Register the hook alone
+    #[arg(long)]
+    no_mcp: bool,
 }
 
 /// What to register, and where.
@@ -88,6 +92,7 @@ pub(super) struct InstallJob<'a> {
     pub(super) args: &'a TargetArgs,
     pub(super) location: &'a Location,
     pub(super) invocation: Invocation,
+    pub(super) server: Option<Invocation>,
     pub(super) notes: Vec<String>,
 }
 
@@ -96,7 +101,9 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
     let host = args.target.host;
     let location = locations.of(host, args.target.scope())?;
     let program = if args.absolute { own_path()? } else { PROGRAM.to_owned() };
-    let changes = plan::install(&locations, host, &location, &program)?;
+    let changes = plan::install(&locations, host, &location, &program, !args.no_mcp)?;
+    let has_server = !args.no_mcp && !locations.server_parts(host, location.scope).is_empty();
+    let server = has_server.then(|| Invocation::server(&program));
     let mut notes = Vec::new();
     if !args.absolute && locations.find_program(PROGRAM).is_none() {
         notes.push("`aldis` is not on the PATH; install with --absolute instead".to_owned());
@@ -104,15 +111,13 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
     if let Registration::Plugin { also: Some(also), .. } = host.spec().registration {
         notes.push(also.to_owned());
     }
+    notes.extend(host.spec().server_note.filter(|_| has_server).map(str::to_owned));
     notes.push(format!("check it: aldis doctor {host}"));
     notes.push("start a run: aldis auto start \"WHAT TO DO\"".to_owned());
     let invocation = Invocation::new(host.name(), program);
-    carry_out(
-        io,
-        &locations,
-        &InstallJob { kind: "install", args: &args.target, location: &location, invocation, notes },
-        &changes,
-    )
+    let args = &args.target;
+    let job = InstallJob { kind: "install", args, location: &location, invocation, server, notes };
+    carry_out(io, &locations, &job, &changes)
 }
 
 /// Writes the changes, unless they are only to be shown, and reports.
@@ -177,6 +182,9 @@ fn tell(
         let events = job.args.host.spec().registration.events().join(", ");
         writeln!(io.stdout, "  {:<12} {}", "command", display::line(&job.invocation.line()))?;
         writeln!(io.stdout, "  {:<12} {events}", "events")?;
+        if let Some(server) = &job.server {
+            writeln!(io.stdout, "  {:<12} {}", "MCP server", display::line(&server.line()))?;
+        }
         // What is only shown has nothing after it.
         for note in job.notes.iter().filter(|_| !job.args.dry_run) {
             writeln!(io.stdout, "  {:<12} {note}", "next")?;
@@ -195,7 +203,10 @@ fn line(job: &InstallJob<'_>, changes: &[Change]) -> InstallLine {
         diff: (job.args.dry_run && change.action() != Action::Unchanged)
             .then(|| write::diff(change, &text(&change.path))),
     });
-    let Invocation { program, args } = job.invocation.clone();
+    let words = |invocation: &Invocation| {
+        let Invocation { program, args } = invocation.clone();
+        [vec![program], args].concat()
+    };
     InstallLine {
         v: 1,
         kind: job.kind.to_owned(),
@@ -203,7 +214,8 @@ fn line(job: &InstallJob<'_>, changes: &[Change]) -> InstallLine {
         scope: job.location.scope.name().to_owned(),
         changed: changes.iter().any(|change| change.action() != Action::Unchanged),
         dry_run: job.args.dry_run,
-        command: [vec![program], args].concat(),
+        command: words(&job.invocation),
+        server: job.server.as_ref().map(words),
         events: job
             .args
             .host

@@ -10,7 +10,7 @@ use crate::hosts::install::locations::Locations;
 use crate::hosts::install::plan;
 use crate::io::Io;
 
-/// Take the hook out of a host's configuration
+/// Take the hook and the MCP server out of a host's configuration
 ///
 /// Removes what `aldis install` added and nothing else. Where only aldis changed a file, it is byte
 /// for byte what it was before; a file and folders that aldis created go away.
@@ -29,7 +29,8 @@ pub(super) fn run(io: &mut Io, args: &UninstallArgs) -> Result<Outcome, CommandE
     let location = locations.of(args.host, args.scope())?;
     let changes = plan::uninstall(&locations, args.host, &location)?;
     let invocation = Invocation::new(args.host.name(), PROGRAM);
+    let (server, notes) = (None, Vec::new());
     let job =
-        InstallJob { kind: "uninstall", args, location: &location, invocation, notes: Vec::new() };
+        InstallJob { kind: "uninstall", args, location: &location, invocation, server, notes };
     carry_out(io, &locations, &job, &changes)
 }

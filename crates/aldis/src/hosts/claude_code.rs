@@ -1,6 +1,6 @@
 //! Claude Code: the form that others copied.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aldis_transcript::Format;
 use jsonc_parser::json;
@@ -11,6 +11,7 @@ use super::install::edit::find;
 use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope, path_names};
+use super::install::server::{SERVER, ServerPart, project_server};
 use super::install::trust::{Trust, json_file};
 use super::spec::*;
 
@@ -38,6 +39,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         permit: |tool| Some(permit(tool)),
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    attended: Some(("CLAUDE_CODE_ENTRYPOINT", "cli")),
     project_variables: &["CLAUDE_PROJECT_DIR"],
     answers: Answers {
         notice: |event, text| match event {
@@ -62,8 +64,16 @@ pub(super) static SPEC: HostSpec = HostSpec {
         events: Layout::EVENTS_WITH_FAILURE,
         // A program with a list of arguments: no shell.
         handler: |Invocation { program, args }, _| json!({ "type": "command", "command": program, "args": args, "timeout": TIMEOUT_SECONDS }),
+        waker: Some(
+            |Invocation { program, args }| json!({ "type": "command", "command": program, "args": args, "timeout": WAKE_SECONDS_MAX, "asyncRewake": true }),
+        ),
         ..Layout::GROUPED
     }),
+    server,
+    ignored_with: Some(
+        "sessions started with --bare or --safe-mode ignore the hook and the server; with \
+         --strict-mcp-config or --setting-sources they may ignore either",
+    ),
     trust: TrustRules {
         managed: &[
             "/etc/claude-code/managed-settings.json",
@@ -88,14 +98,47 @@ fn permit(tool: &str) -> String {
     }
 }
 
+/// The file in which it keeps its own state, and the servers of one person.
+fn state_file(locations: &Locations) -> Option<PathBuf> {
+    let folder = locations.variable("CLAUDE_CONFIG_DIR").or_else(|| locations.home.clone());
+    folder.map(|folder| folder.join(".claude.json"))
+}
+
+/// It asks before it calls a tool, and without a person refuses to. What allows the tools counts in
+/// settings of one person; in those of a project only once the folder is trusted.
+fn server(locations: &Locations, scope: Scope) -> Vec<(PathBuf, ServerPart)> {
+    let root = locations.project(&SPEC.settings);
+    let own = root.join(SPEC.settings.project).join("settings.local.json");
+    let allowed = ServerPart::Item { path: &["permissions", "allow"], item: "mcp__aldis" };
+    let named = |path: Vec<String>| ServerPart::Member { path, entry: project_server };
+    let servers = "mcpServers".to_owned();
+    match scope {
+        Scope::Project => vec![
+            (root.join(".mcp.json"), named(vec![servers])),
+            (own.clone(), allowed),
+            (own, ServerPart::Item { path: &["enabledMcpjsonServers"], item: SERVER }),
+        ],
+        Scope::Local => {
+            let project = vec!["projects".to_owned(), root.display().to_string(), servers];
+            let state = state_file(locations).map(|file| (file, named(project)));
+            state.into_iter().chain([(own, allowed)]).collect()
+        }
+        Scope::User => {
+            let state = state_file(locations).map(|file| (file, named(vec![servers])));
+            let settings = locations.user_folder(&SPEC.settings).ok();
+            let settings = settings.map(|folder| (folder.join(SPEC.settings.file), allowed));
+            state.into_iter().chain(settings).collect()
+        }
+    }
+}
+
 /// Interactive sessions ask whether to trust a folder; `claude -p` does not.
 fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[CurrentEntry]) -> Trust {
     if scope == Scope::User {
         return Trust::Yes("no approval is needed".to_owned());
     }
     let root = locations.project(&SPEC.settings);
-    let own = locations.variable("CLAUDE_CONFIG_DIR").or_else(|| locations.home.clone());
-    let state = own.and_then(|folder| json_file(&folder.join(".claude.json")));
+    let state = state_file(locations).and_then(|file| json_file(&file));
     let trusted = path_names(&root).iter().any(|root| {
         let path = ["projects", root.as_str(), "hasTrustDialogAccepted"];
         state.as_ref().and_then(|state| find(state, &path)) == Some(&Value::Bool(true))

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::install::hooks_file::CurrentEntry;
+use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope, path_names};
+use super::install::server::ServerPart;
 use super::install::trust::Trust;
 use super::spec::*;
 
@@ -55,9 +57,26 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         ..Layout::GROUPED
     }),
+    server: |locations, scope| {
+        let folder = match scope {
+            Scope::Project => Some(locations.project(&SPEC.settings).join(SPEC.settings.project)),
+            Scope::User => locations.user_folder(&SPEC.settings).ok(),
+            Scope::Local => None,
+        };
+        let table = ServerPart::Table { entry: server };
+        folder.map(|folder| (folder.join("config.toml"), table)).into_iter().collect()
+    },
     trust: TrustRules { examine: trust, unreadable, ..TrustRules::NONE },
     ..HostSpec::USUAL
 };
+
+/// It starts servers with an empty environment but for what is named here.
+fn server(Invocation { program, args }: &Invocation) -> String {
+    let value = |value: Value| value.to_string();
+    let variables = ["ALDIS_AGENT", "ALDIS_RUN", "ALDIS_STATE_DIR", "XDG_STATE_HOME"];
+    let (program, args) = (value(json!(program)), value(json!(args)));
+    format!("command = {program}\nargs = {args}\nenv_vars = {}\n", value(json!(variables)))
+}
 
 /// The approvals are in `config.toml`: `trust_level` of a project, and for each handler
 /// `hooks.state."FILE:EVENT:GROUP:HANDLER".trusted_hash`.

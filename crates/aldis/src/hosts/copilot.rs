@@ -7,6 +7,8 @@ use serde_json::json as value;
 use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
 use super::install::invocation::Invocation;
+use super::install::locations::Scope;
+use super::install::server::{ServerPart, project_server};
 use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
@@ -51,6 +53,21 @@ pub(super) static SPEC: HostSpec = HostSpec {
         handler: |Invocation { program, args }, _| json!({ "type": "command", "exec": program, "args": args, "timeoutSec": TIMEOUT_SECONDS }),
         ..Layout::GROUPED
     }),
+    server: |locations, scope| match scope {
+        Scope::Project => {
+            let file = locations.project(&SPEC.settings).join(".mcp.json");
+            vec![(file, ServerPart::listed(project_server))]
+        }
+        scope => {
+            let own = ServerPart::listed(
+                |Invocation { program, args }| json!({ "type": "local", "command": program, "args": args, "tools": ["*"] }),
+            );
+            locations.beside_hooks(&SPEC, scope, Some("mcp-config.json"), own)
+        }
+    },
+    server_note: Some(
+        "Copilot CLI asks before it calls a tool, unless started with --allow-tool aldis",
+    ),
     imports: Imports::Runs,
     ..HostSpec::USUAL
 };

@@ -10,6 +10,8 @@ use serde_json::json as value;
 use super::Env;
 use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
+use super::install::invocation::Invocation;
+use super::install::server::ServerPart;
 use super::spec::*;
 
 /// The limit that our own registration asks for; the default is five.
@@ -87,7 +89,15 @@ pub(super) static SPEC: HostSpec = HostSpec {
                 _ => json!({ "command": line, "timeout": TIMEOUT_SECONDS }),
             }
         },
+        waker: None,
     }),
+    server: |locations, scope| {
+        let plain = ServerPart::listed(
+            |Invocation { program, args }| json!({ "command": program, "args": args }),
+        );
+        locations.beside_hooks(&SPEC, scope, Some("mcp.json"), plain)
+    },
+    server_note: Some("Cursor may ask once to approve the MCP server"),
     imports: Imports::Translates,
     ..HostSpec::USUAL
 };

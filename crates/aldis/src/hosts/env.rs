@@ -83,6 +83,10 @@ impl Env {
 /// The variables of a host.
 fn variables(spec: &'static HostSpec) -> impl Iterator<Item = &'static str> {
     let lists = [spec.session_variables, spec.project_variables];
-    let single = [spec.block_cap.variable, spec.settings.variable.map(|(name, _)| name)];
+    let single = [
+        spec.block_cap.variable,
+        spec.settings.variable.map(|(name, _)| name),
+        spec.attended.map(|(name, _)| name),
+    ];
     lists.into_iter().flatten().copied().chain(single.into_iter().flatten())
 }

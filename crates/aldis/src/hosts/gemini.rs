@@ -9,6 +9,7 @@ use serde_json::{Value, json as value};
 use super::hook::call::Event;
 use super::install::hooks_file::CurrentEntry;
 use super::install::locations::{Locations, Scope, path_names};
+use super::install::server::{ServerPart, trusted_server};
 use super::install::trust::{Trust, json_file};
 use super::spec::*;
 
@@ -86,6 +87,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         ..Layout::GROUPED
     }),
+    server: |locations, scope| {
+        locations.beside_hooks(&SPEC, scope, None, ServerPart::listed(trusted_server))
+    },
     trust: TrustRules {
         switches: &[(&["hooksConfig", "enabled"], false), (&["hooks", "enabled"], false)],
         examine: trust,

@@ -16,6 +16,7 @@ mod notice;
 pub mod state_file;
 mod stop_context;
 pub(crate) mod tail;
+mod wake;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! Registering the hook with a host, and checking that it works.
+//! Registering the hook and the MCP server with a host, and checking that they work.
 //!
 //! A host is told in its own settings to run `aldis hook HOST`. [`locations`] knows where they are,
-//! [`hooks_file`] and [`edit`] change them, [`plan`] decides everything before [`write`] writes the
+//! [`hooks_file`], [`server`] and [`edit`] change
+//! them, [`plan`] decides everything before [`write`] writes the
 //! first byte, [`doctor`] examines the result.
 
 pub(crate) mod doctor;
@@ -11,6 +12,7 @@ pub(crate) mod invocation;
 pub(crate) mod locations;
 pub(crate) mod plan;
 pub(crate) mod probe;
+pub(crate) mod server;
 pub(crate) mod trust;
 pub(crate) mod write;
 

@@ -2,12 +2,18 @@
 //! next prompt.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use aldis_transcript::Format;
-use serde_json::json;
+use jsonc_parser::cst::CstInputValue;
+use jsonc_parser::json;
+use serde_json::json as value;
 
 use super::hook::call::Event;
 use super::hook::fields::Fields;
+use super::install::invocation::Invocation;
+use super::install::locations::Scope;
+use super::install::server::ServerPart;
 use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
@@ -37,7 +43,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         marked: Marked::Always,
         test_stop: |folder| {
-            json!({
+            value!({
                 "type": "session.idle", "properties": { "sessionID": TEST_SESSION }, "cwd": folder,
                 "last_assistant_message": TEST_TEXT,
             })
@@ -60,9 +66,28 @@ pub(super) static SPEC: HostSpec = HostSpec {
         events: &["session.idle", "session.status"],
         also: None,
     },
+    server: |locations, scope| {
+        let folder = match scope {
+            Scope::Project => Some(locations.project(&SPEC.settings)),
+            Scope::User => locations.user_folder(&SPEC.settings).ok(),
+            Scope::Local => None,
+        };
+        let part = ServerPart::Member { path: vec!["mcp".to_owned()], entry: server };
+        // It reads both, and people have one.
+        let file = |folder: PathBuf| {
+            let commented = folder.join("opencode.jsonc");
+            if commented.exists() { commented } else { folder.join("opencode.json") }
+        };
+        folder.map(|folder| (file(folder), part)).into_iter().collect()
+    },
     trust: TrustRules::NONE,
     ..HostSpec::USUAL
 };
+
+fn server(Invocation { program, args }: Invocation) -> CstInputValue {
+    let words = [vec![program], args].concat();
+    json!({ "type": "local", "command": words, "enabled": true })
+}
 
 fn event(fields: &Fields<'_>) -> Event {
     let name = fields.text(&["type"]).unwrap_or_default();

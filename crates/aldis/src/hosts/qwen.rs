@@ -3,6 +3,7 @@
 use aldis_transcript::Format;
 use serde_json::json;
 
+use super::install::server::{ServerPart, trusted_server};
 use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
@@ -47,5 +48,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
         handler: |invocation, _| shell_handler(&invocation, TIMEOUT_SECONDS * 1000),
         ..Layout::GROUPED
     }),
+    server: |locations, scope| {
+        locations.beside_hooks(&SPEC, scope, None, ServerPart::listed(trusted_server))
+    },
     ..HostSpec::USUAL
 };

@@ -16,6 +16,7 @@ use super::hook::fields::Fields;
 use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope};
+use super::install::server::ServerPart;
 use super::install::trust::Trust;
 pub(crate) use crate::settings::prompt_by::PromptBy;
 
@@ -36,6 +37,8 @@ pub(crate) struct HostSpec {
     pub(crate) headless: Option<Headless>,
     /// The variables in which it names the session to what it starts.
     pub(crate) session_variables: &'static [&'static str],
+    /// The variable by which it says that a person is there, and its value.
+    pub(crate) attended: Option<(&'static str, &'static str)>,
     /// The variables in which it names the project, the first that is set.
     pub(crate) project_variables: &'static [&'static str],
     /// What its hooks are told.
@@ -50,6 +53,12 @@ pub(crate) struct HostSpec {
     pub(crate) settings: SettingsFiles,
     /// How a hook is registered with it.
     pub(crate) registration: Registration,
+    /// What names and allows our MCP server in the files of a scope.
+    pub(crate) server: fn(&Locations, Scope) -> Vec<(PathBuf, ServerPart)>,
+    /// With which of its flags it ignores us.
+    pub(crate) ignored_with: Option<&'static str>,
+    /// What is left to do by hand for the server.
+    pub(crate) server_note: Option<&'static str>,
     /// Whether it runs what is registered.
     pub(crate) trust: TrustRules,
     /// Whether others copied its form and read its settings: a payload without marks is its own.
@@ -68,6 +77,7 @@ impl HostSpec {
         get_program: "",
         headless: None,
         session_variables: &[],
+        attended: None,
         project_variables: &[],
         payload: HookPayload::USUAL,
         answers: Answers::USUAL,
@@ -75,10 +85,18 @@ impl HostSpec {
         transcripts: Transcripts { folder: None, formats: &[] },
         settings: SettingsFiles::new("", ""),
         registration: Registration::Entries(Layout::GROUPED),
+        server: |_, _| Vec::new(),
+        ignored_with: None,
+        server_note: None,
         trust: TrustRules::FOLDER,
         is_original: false,
         imports: Imports::Nothing,
     };
+
+    /// Returns whether a person is there, as far as the host says.
+    pub(crate) fn is_attended(&self, env: &Env) -> bool {
+        self.attended.is_some_and(|(name, value)| env.text(name) == Some(value))
+    }
 }
 
 /// A host that runs without a person and may change the files of the project.
@@ -302,6 +320,8 @@ pub(crate) struct Layout {
     pub(crate) events: &'static [&'static str],
     /// Builds the handler for an event.
     pub(crate) handler: fn(Invocation, &str) -> CstInputValue,
+    /// Builds the handler that waits beside a session that stopped, where the host can be woken.
+    pub(crate) waker: Option<fn(Invocation) -> CstInputValue>,
 }
 
 impl Layout {
@@ -315,6 +335,7 @@ impl Layout {
         versioned: false,
         events: &["Stop", "SubagentStop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         handler: |invocation, _| shell_handler(&invocation, TIMEOUT_SECONDS),
+        waker: None,
     };
 }
 
@@ -444,6 +465,9 @@ pub(crate) const EVENT_NAMES: &[&str] = &["hook_event_name", "hookEventName"];
 /// How long a host waits for a hook: it answers in milliseconds, and one that does not must not
 /// hold the session.
 pub(crate) const TIMEOUT_SECONDS: u64 = 10;
+/// How long a host lets the handler wait that wakes a session: half a day. It ends itself earlier,
+/// as the settings say.
+pub(crate) const WAKE_SECONDS_MAX: u64 = 12 * 60 * 60;
 /// The line of a plugin's script that names the program.
 pub(crate) const PROGRAM_LINE: &str = "const PROGRAM = ";
 /// That line as it is in the source.

@@ -1,5 +1,7 @@
 //! Registering with every host, taking it back, and proving that it works.
 
+mod server;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -346,7 +348,8 @@ fn doctor_finds_a_sound_registration() {
         desk.ok(&["install", host]);
         let done = desk.run(&["doctor", host]);
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{host}\n{}", done.stdout);
-        assert!(done.stdout.starts_with("All 5 checks passed\n"), "{}", done.stdout);
+        assert!(done.stdout.starts_with("All "), "{}", done.stdout);
+        assert!(!done.stdout.contains("skipped"), "{}", done.stdout);
     }
 }
 
@@ -426,7 +429,8 @@ fn doctor_finds_doubles() {
     // Claude Code runs the same handler once, another one twice.
     desk.ok(&["install", "claude-code"]);
     desk.ok(&["install", "claude-code", "--user"]);
-    assert_eq!(desk.run(&["doctor", "claude-code"]).code, 0);
+    let single = |line: &Value| line["check"] == "single";
+    assert!(!desk.run(&["doctor", "claude-code", "--json"]).json().iter().any(single));
     desk.0.write(
         "home/.claude/settings.json",
         "{\"hooks\": {\"Stop\": [{\"hooks\": [\n{\"command\": \"aldis hook stop\"}]}]}}",

@@ -16,3 +16,4 @@ mod hostile;
 mod locks;
 pub(crate) mod project;
 mod tokens;
+mod wake;

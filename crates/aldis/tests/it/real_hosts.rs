@@ -47,6 +47,17 @@ mod claude {
     fn a_subagent_completes_its_phase() {
         super::a_subagent_completes_its_phase(Claude);
     }
+
+    /// Only this host can be woken in place.
+    #[test]
+    fn an_answer_wakes_the_session() {
+        super::an_answer_wakes_the_session(Claude);
+    }
+
+    #[test]
+    fn a_promise_ends_a_loop() {
+        super::a_promise_ends_a_loop(Claude);
+    }
 }
 
 mod codex {
@@ -78,6 +89,11 @@ mod codex {
     fn a_near_miss_is_corrected() {
         super::a_near_miss_is_corrected(Codex);
     }
+
+    #[test]
+    fn a_promise_ends_a_loop() {
+        super::a_promise_ends_a_loop(Codex);
+    }
 }
 
 fn goes_through_all_nine_phases(kind: HostKind) {
@@ -87,6 +103,9 @@ fn goes_through_all_nine_phases(kind: HostKind) {
     let model = model(work(&PHASES));
     stage.run(&model, &session);
     stage.assert_complete();
+    stage.assert_user_told(
+        "Phase init is complete. Kept the agent working on phase planning, 3 of 9.",
+    );
     stage.assert_user_told("is complete.");
     // One request that runs the tool and one that ends the phase, for each of them.
     let asked = model.main_requests();
@@ -196,6 +215,43 @@ fn a_subagent_completes_its_phase(kind: HostKind) {
     stage.assert_complete();
     let log = stage.aldis(&["why", "--all", "--json", &stage.run_name()]);
     assert!(log.contains("sub-agent"), "{log}");
+}
+
+/// The host's process does not end meanwhile: it is one turn with a pause in it.
+fn an_answer_wakes_the_session(kind: HostKind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &SHORT);
+    let asks = "---\nSIGNAL: PHASE_ERROR\nPHASE: init\nSTATUS: error\nERROR: which branch?\n\
+                RECOVERABLE: true\n---\n";
+    let model = model([vec![Reply::says(asks)], work(&SHORT_PHASES)].concat());
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| stage.run(&model, &session));
+        stage.wait_until(&["status", "--json"], "which branch?");
+        stage.aldis(&["answer", "q1", "Use the release branch."]);
+        run.join().unwrap();
+    });
+    stage.assert_complete();
+    let asked = model.main_requests();
+    assert_eq!(asked.len(), 1 + 2 * SHORT_PHASES.len());
+    assert_told(&asked[1], "Use the release branch.");
+    assert_told(&asked[1], "aldis woke this session for run");
+    let rules = stage.aldis(&["why", "--all", "--json", &stage.run_name()]);
+    assert!(rules.contains("phases/woken"), "{rules}");
+}
+
+fn a_promise_ends_a_loop(kind: HostKind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &["--dialect", "promise=ALL TESTS PASS"]);
+    let promised = "They do now.\n\n<promise>ALL TESTS PASS</promise>";
+    let model = model(vec![Reply::says("I am nearly there."), Reply::says(promised)]);
+    stage.run(&model, &session);
+    stage.assert_complete();
+    let asked = model.main_requests();
+    assert_eq!(asked.len(), 2);
+    assert_told(&asked[0], "<promise>ALL TESTS PASS</promise>");
+    assert_told(&asked[1], "<promise>ALL TESTS PASS</promise>");
 }
 
 fn model(replies: Vec<Reply>) -> ModelServer {

@@ -27,6 +27,55 @@ fn stop_with_transcript(state: &mut State, minutes: i64, text: &str) -> Outcome 
     state.on_event(at(minutes), &Event::Stop(stop))
 }
 
+fn wake(state: &mut State, minutes: i64, cap: Option<u32>) -> String {
+    let cap = cap.map(|limit| BlockCap { limit: Some(limit), resets_on_tool_use: true });
+    let outcome = state.on_event(at(minutes), &Event::Woken { session: "S1".to_owned(), cap });
+    answer(&outcome)
+}
+
+/// Only what a human sent wakes a session, only one that waits, and only once.
+#[test]
+fn a_human_wakes_a_session_that_waits() {
+    let mut state = run_in("qa");
+    says(&mut state, 1, "Not yet.");
+    assert_eq!(state.parked, None, "a blocked agent works");
+    tell(&mut state, 2, "Use tabs.");
+    assert_eq!(wake(&mut state, 3, None), "allow -");
+
+    let mut state = run_in("qa");
+    says(&mut state, 1, &error_block("qa", true));
+    let question = state.question().unwrap().clone();
+    assert_eq!((&*question.id, question.asked_at), ("q1", at(1)));
+    assert_eq!(wake(&mut state, 2, None), "allow -", "nobody sent anything");
+    let wrong = HumanCommand::Answer { id: "q2".to_owned(), text: "yes".to_owned() };
+    assert_eq!(state.command(&wrong, "ada"), Err(NotPossible::NoSuchQuestion("q2".to_owned())));
+    let right = HumanCommand::Answer { id: "q1".to_owned(), text: "yes".to_owned() };
+    let event = state.command(&right, "ada").unwrap();
+    state.on_event(at(3), &event);
+    assert_eq!(state.question(), None, "it has its answer");
+    let mut counted = state.clone();
+    assert!(wake(&mut state, 4, None).starts_with("context phases/woken"));
+    assert_eq!((state.block_limit.blocks, state.human_messages.len()), (0, 0));
+    assert_eq!(wake(&mut state, 5, None), "allow -", "it was given");
+
+    // A host that counts it as a blocked stop gives up one stop later: then the words stay.
+    counted.block_limit.blocks = 7;
+    let mut full = counted.clone();
+    full.block_limit.blocks = 8;
+    assert!(wake(&mut counted, 4, Some(8)).starts_with("context phases/woken"));
+    assert_eq!(counted.block_limit.blocks, 8);
+    assert_eq!(wake(&mut full, 4, Some(8)), "allow -");
+    assert_eq!(full.human_messages.len(), 1);
+
+    // Who has a user, or is woken by something else, does not wait.
+    for must_allow in [MustAllow::Aborted, MustAllow::Background { what: "make".to_owned() }] {
+        let mut state = run_in("qa");
+        let stop = Stop { must_allow: Some(must_allow), ..stop(&state, "Not yet.") };
+        state.on_event(at(1), &Event::Stop(stop));
+        assert_eq!(state.parked, None);
+    }
+}
+
 #[test]
 fn a_paused_run_lets_its_agent_stop_and_counts_nothing() {
     for said in ["Not yet.", "I will print SIGNAL: QA_COMPLETE later.", ""] {

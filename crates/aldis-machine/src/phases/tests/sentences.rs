@@ -173,6 +173,21 @@ const OTHERS: &[(&str, Happens)] = &[
         s.on_event(at(1), &Event::Resume { by: String::new(), fresh_token: None })
     }),
     ("tell", |s| s.on_event(at(1), &by(|by| Event::Tell { text: "Use \"tabs\".".into(), by }))),
+    ("tell a parked run", |s| {
+        says(s, 1, &error_block("qa", true));
+        s.on_event(at(2), &by(|by| Event::Tell { text: "Use tabs.".into(), by }))
+    }),
+    ("wake with a message", |s| {
+        says(s, 1, &error_block("qa", true));
+        s.on_event(at(2), &by(|by| Event::Tell { text: "Use tabs.".into(), by }));
+        s.on_event(at(3), &Event::Woken { session: "S1".to_owned(), cap: None })
+    }),
+    ("wake with the prompt", |s| {
+        s.paused = true;
+        says(s, 1, "Not yet.");
+        s.on_event(at(2), &by(|by| Event::Resume { by, fresh_token: None }));
+        s.on_event(at(3), &Event::Woken { session: "S1".to_owned(), cap: None })
+    }),
     ("tell a paused run", |s| {
         s.paused = true;
         s.on_event(at(1), &by(|by| Event::Tell { text: "Use tabs.".into(), by }))

@@ -67,9 +67,11 @@ fn journals_of_0_1_0_replay_to_the_same_decisions() {
         });
         assert_eq!(rules, stored.collect::<Vec<_>>(), "{name}");
         let mut then = State::deserialize(&run.state).unwrap();
-        // Prompts have other words, and refused claims are remembered, since.
+        // Prompts have other words, and refused claims and questions are remembered, since.
         then.block_limit.last_prompt.clone_from(&state.block_limit.last_prompt);
         then.last_refused.clone_from(&state.last_refused);
+        then.parked.clone_from(&state.parked);
+        then.questions_asked = state.questions_asked;
         assert_eq!(state, then, "{name}");
     }
 }

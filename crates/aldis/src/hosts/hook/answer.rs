@@ -74,6 +74,11 @@ pub fn answer(host: Host, event: &Event, answer: &Answer) -> Vec<u8> {
     said.map(|value| value.to_string().into_bytes()).unwrap_or_default()
 }
 
+/// Returns what to print for an agent that is woken, cut as hosts would.
+pub(crate) fn woken(text: &str) -> Vec<u8> {
+    bounded(text).into_bytes()
+}
+
 /// Adds to an answer what tells the user something. What the answer decides stays.
 fn joined(mut said: Value, notice: Option<Value>) -> Value {
     if let (Some(members), Some(Value::Object(notice))) = (said.as_object_mut(), notice) {

@@ -20,9 +20,9 @@ pub(super) fn text(
     block_limit: Option<u32>,
 ) -> Option<String> {
     let phase = state.failed_in.as_deref().unwrap_or(&state.phase);
-    let place = || match state.position() {
-        Some((_, 1)) | None => format!("phase {phase}"),
-        Some((at, of)) => format!("phase {phase}, {at} of {of}"),
+    let count = match state.position() {
+        Some((_, 1)) | None => String::new(),
+        Some((at, of)) => format!(", {at} of {of}"),
     };
     let error = || {
         let error = state.last_error.as_ref().map_or("", |error| &error.message);
@@ -30,11 +30,17 @@ pub(super) fn text(
     };
     let what = match Rule::of_stored(&decision.rule, &decision.summary)? {
         Rule::AllPhasesComplete | Rule::AutoComplete => "is complete".to_owned(),
-        Rule::StartPromptDelivered => format!("works in this session: {}", place()),
-        Rule::PhaseComplete => format!("continues with {}", place()),
-        Rule::StoppedAfterPhase => format!("waits before {}. Send a prompt to start it", place()),
+        Rule::StartPromptDelivered => format!("works in this session: phase {phase}{count}"),
+        Rule::PhaseComplete => {
+            return Some(format!("aldis: run {run}: {}{count}.", decision.summary));
+        }
+        Rule::StoppedAfterPhase => {
+            format!("waits before phase {phase}{count}. Send a prompt to start it")
+        }
         Rule::RecoverableError => {
-            format!("needs you in phase {phase}: {}. Answer with a prompt", error())
+            let id = state.question().map_or("", |question| &question.id);
+            let answer = format!("aldis answer {id} TEXT --run {run}");
+            format!("needs you in phase {phase}: {}. Answer with a prompt, or: {answer}", error())
         }
         Rule::Stale => {
             "was left: no activity for too long. Continue it: aldis auto resume".to_owned()

@@ -1,5 +1,7 @@
 //! Does the hook really work? One check after the other, each with what to do when not.
 
+mod tools;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -79,10 +81,17 @@ pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Che
     let mut checks = Checks { host: Some(host), list: Vec::new() };
     registered(locations, host, asked, &survey, &mut checks);
     duplicates(locations, host, &survey, &mut checks);
+    let mut programs = Vec::new();
     for registration in &survey.found {
         let path = command(locations, host, registration, &mut checks);
         trusted(locations, host, registration, &mut checks);
         answers(locations, host, path.as_deref(), &mut checks);
+        programs.extend(path.map(|path| (registration.program.clone(), path)));
+    }
+    if let Some(first) = survey.found.first() {
+        tools::examine(locations, host, first.scope, &programs, &mut checks);
+        let flags = host.spec().ignored_with.map(str::to_owned);
+        flags.into_iter().for_each(|it| checks.add("flags", CheckStatus::Note, it, None));
     }
     checks.list
 }
@@ -201,7 +210,12 @@ fn inspect_entries(locations: &Locations, host: Host, location: &Location, surve
                 scope: location.scope,
                 file: file.clone(),
                 program: first.program.clone(),
-                events: found.current.iter().map(|entry| entry.event.clone()).collect(),
+                events: found
+                    .current
+                    .iter()
+                    .filter(|entry| !entry.is_waker)
+                    .map(|entry| entry.event.clone())
+                    .collect(),
                 entries: found.current,
             });
         }

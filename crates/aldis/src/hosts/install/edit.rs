@@ -84,6 +84,28 @@ impl Document {
     }
 }
 
+/// Returns a file after a change. A blank file stays blank where nothing was added.
+///
+/// # Errors
+///
+/// When the file cannot be read, or the change fails.
+pub(crate) fn changed(
+    before: Option<&[u8]>,
+    change: impl FnOnce(&Document) -> Result<(), EditError>,
+) -> Result<Vec<u8>, EditError> {
+    let document = Document::parse(before.unwrap_or(EMPTY.as_bytes()))?;
+    let untouched = document.text();
+    change(&document)?;
+    let text = document.text();
+    Ok(before.filter(|_| text == untouched).map_or_else(|| text.into_bytes(), <[u8]>::to_owned))
+}
+
+/// Returns a member that holds nothing any more.
+pub(crate) fn empty(object: &CstObject, name: &str) -> Option<CstNode> {
+    let property = object.get(name)?;
+    property.value().is_some_and(|value| is_blank(&value)).then(|| property.into())
+}
+
 /// Moves comments that stand beside a value to lines of their own: the tree removes with a value
 /// what stands on its line. The text must be parsed again where this returns `true`.
 fn free_comments(node: &CstNode) -> bool {

@@ -25,6 +25,8 @@ pub(crate) struct CurrentEntry {
     pub(crate) handler: Value,
     /// The group's matcher.
     pub(crate) matcher: Option<String>,
+    /// Whether it waits beside a session, and decides nothing.
+    pub(crate) is_waker: bool,
     /// Where the handler stands.
     node: CstNode,
 }
@@ -69,16 +71,22 @@ pub(crate) fn find(host: &str, document: &Document) -> Result<HookEntries, EditE
             let matcher = entry.to_serde_value().and_then(|entry| text(entry.get("matcher")?));
             for (inner, node) in handlers.into_iter().enumerate() {
                 let handler = node.to_serde_value().unwrap_or_default();
-                match classify(host, &handler) {
-                    HookEntry::Current(program) => found.current.push(CurrentEntry {
-                        event: event.clone(),
-                        program,
-                        index,
-                        inner,
-                        handler,
-                        matcher: matcher.clone(),
-                        node,
-                    }),
+                let kind = classify(host, &handler);
+                let is_waker = matches!(kind, HookEntry::Waker(_));
+                match kind {
+                    HookEntry::Current(program) | HookEntry::Waker(program) => {
+                        let (event, matcher) = (event.clone(), matcher.clone());
+                        found.current.push(CurrentEntry {
+                            event,
+                            program,
+                            index,
+                            inner,
+                            handler,
+                            matcher,
+                            is_waker,
+                            node,
+                        });
+                    }
                     HookEntry::Outdated(command) => found.outdated.push(OutdatedEntry {
                         event: event.clone(),
                         line: edit::line_of(&node),
@@ -109,15 +117,34 @@ pub(crate) fn add(
     }
     for event in layout.events {
         let handler = (layout.handler)(Invocation::new(host, program), event);
-        match found.current.iter().find(|entry| entry.event == *event) {
-            Some(entry) if entry.program == program => {}
-            Some(entry) => update(&entry.node, handler),
-            None if layout.grouped => {
-                let group = vec![("hooks".to_owned(), CstInputValue::Array(vec![handler]))];
-                event_array(document, event)?.append(CstInputValue::Object(group));
-            }
-            None => drop(event_array(document, event)?.append(handler)),
+        let known = found.current.iter().find(|entry| entry.event == *event && !entry.is_waker);
+        put(document, layout, event, program, known, handler)?;
+    }
+    if let (Some(waker), Some(stop)) = (layout.waker, layout.events.first()) {
+        let handler = waker(Invocation::waker(host, program));
+        let known = found.current.iter().find(|entry| entry.is_waker);
+        put(document, layout, stop, program, known, handler)?;
+    }
+    Ok(())
+}
+
+/// Registers a handler for an event, or gives the one that is there its program.
+fn put(
+    document: &Document,
+    layout: &Layout,
+    event: &str,
+    program: &str,
+    known: Option<&CurrentEntry>,
+    handler: CstInputValue,
+) -> Result<(), EditError> {
+    match known {
+        Some(entry) if entry.program == program => {}
+        Some(entry) => update(&entry.node, handler),
+        None if layout.grouped => {
+            let group = vec![("hooks".to_owned(), CstInputValue::Array(vec![handler]))];
+            event_array(document, event)?.append(CstInputValue::Object(group));
         }
+        None => drop(event_array(document, event)?.append(handler)),
     }
     Ok(())
 }
@@ -175,22 +202,19 @@ pub(crate) fn remove(host: &str, mut document: Document) -> Result<Document, Edi
             if handlers.len() > 1 { handlers.get(inner).cloned() } else { Some(entry) }
         })?;
         let hooks = |document: &Document| document.object.object_value("hooks");
-        document = document.without(|document| empty(&hooks(document)?, &event))?;
-        document = document.without(|document| empty(&document.object, "hooks"))?;
+        document = document.without(|document| edit::empty(&hooks(document)?, &event))?;
+        document = document.without(|document| edit::empty(&document.object, "hooks"))?;
     }
     Ok(document)
 }
 
-/// Returns a member that holds nothing any more.
-fn empty(object: &CstObject, name: &str) -> Option<CstNode> {
-    let property = object.get(name)?;
-    property.value().is_some_and(|value| edit::is_blank(&value)).then(|| property.into())
-}
-
 /// Whether a file says nothing beyond what a new one of ours would, once our entries are gone.
-pub(crate) fn is_idle(document: &Document) -> bool {
-    let words: String = document.text().split_whitespace().collect();
-    matches!(words.trim_start_matches('\u{feff}'), "{}" | "{\"version\":1}" | "{\"version\":1,}")
+pub(crate) fn is_idle(text: &str) -> bool {
+    let words: String = text.split_whitespace().collect();
+    matches!(
+        words.trim_start_matches('\u{feff}'),
+        "" | "{}" | "{\"version\":1}" | "{\"version\":1,}"
+    )
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -6,6 +6,9 @@
 
 use serde_json::Value;
 
+/// The option of the hook that waits.
+const WAKE: &str = "--wake";
+
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Invocation {
@@ -20,6 +23,8 @@ pub(crate) struct Invocation {
 pub(crate) enum HookEntry {
     /// As `aldis install` writes it, with this program.
     Current(String),
+    /// What waits beside a session, as `aldis install` writes it, with this program.
+    Waker(String),
     /// It calls Aldis in another way: by an older version, for another host, or by hand.
     Outdated(String),
     /// Somebody else's.
@@ -30,6 +35,18 @@ impl Invocation {
     /// Returns what is registered for a host.
     pub(crate) fn new(host: &str, program: impl Into<String>) -> Self {
         Self { program: program.into(), args: vec!["hook".to_owned(), host.to_owned()] }
+    }
+
+    /// Returns what waits beside a session.
+    pub(crate) fn waker(host: &str, program: impl Into<String>) -> Self {
+        let mut invocation = Self::new(host, program);
+        invocation.args.push(WAKE.to_owned());
+        invocation
+    }
+
+    /// Returns how the MCP server is started.
+    pub(crate) fn server(program: impl Into<String>) -> Self {
+        Self { program: program.into(), args: vec!["mcp".to_owned()] }
     }
 
     /// Returns the line for a shell.
@@ -59,6 +76,11 @@ pub(crate) fn classify(host: &str, handler: &Value) -> HookEntry {
         Some([program, hook, name]) if is_aldis(program) && hook == "hook" && name == host => {
             HookEntry::Current(program.clone())
         }
+        Some([program, hook, name, wake])
+            if is_aldis(program) && hook == "hook" && name == host && wake == WAKE =>
+        {
+            HookEntry::Waker(program.clone())
+        }
         Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => {
             HookEntry::Outdated(shown)
         }
@@ -78,7 +100,7 @@ fn mentions_hook(line: &str) -> bool {
 }
 
 /// Whether a word names the program, by its name alone or by an absolute path.
-fn is_aldis(program: &str) -> bool {
+pub(crate) fn is_aldis(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let absolute = std::path::Path::new(program).is_absolute();

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Host;
+use super::server::ServerPart;
 use crate::error::CommandError;
 use crate::hosts::Env;
-use crate::hosts::spec::{Registration, SettingsFiles};
+use crate::hosts::spec::{HostSpec, Registration, SettingsFiles};
 
 /// For whom the hook is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,30 @@ impl Locations {
             .into_iter()
             .filter_map(|scope| self.of(host, scope).ok())
             .collect()
+    }
+
+    /// Returns what the MCP server needs in the files of a scope, where the host takes one.
+    pub(crate) fn server_parts(&self, host: Host, scope: Scope) -> Vec<(PathBuf, ServerPart)> {
+        (host.spec().server)(self, scope)
+    }
+
+    /// Returns where a host that keeps its servers in the folder of its hooks wants a part: in a file
+    /// of that name, or in that of the hooks.
+    pub(crate) fn beside_hooks(
+        &self,
+        spec: &HostSpec,
+        scope: Scope,
+        file: Option<&str>,
+        part: ServerPart,
+    ) -> Vec<(PathBuf, ServerPart)> {
+        let SettingsFiles { project, file: hooks, .. } = spec.settings;
+        let folder = match scope {
+            Scope::Project => Some(self.project(&spec.settings).join(project)),
+            Scope::User => self.user_folder(&spec.settings).ok(),
+            Scope::Local => None,
+        };
+        let file = folder.map(|folder| folder.join(file.unwrap_or(hooks)));
+        file.map(|file| (file, part)).into_iter().collect()
     }
 
     /// Returns the project: the nearest folder upwards with a repository or the host's own folder.

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Host;
-use super::edit::{Document, EMPTY, EditError};
+use super::edit::{self, Document, EditError};
 use super::hooks_file;
 use super::locations::{Location, Locations, Scope};
+use super::server::ServerPart;
 use crate::error::CommandError;
 use crate::hosts::spec::{Layout, PluginFile, Registration};
 
@@ -91,21 +92,37 @@ impl Action {
     }
 }
 
-/// Plans a registration.
+/// Plans a registration, of the hook and, unless it is not wanted, of the MCP server.
 pub(crate) fn install(
     locations: &Locations,
     host: Host,
     location: &Location,
     program: &str,
+    with_server: bool,
 ) -> Result<Vec<Change>, CommandError> {
-    changes(locations, host, location, |change, part| match part {
-        FilePart::Entries(layout) => add_entries(host.name(), layout, program, change),
-        FilePart::Plugin(file) => {
-            own(file, change)?;
-            change.after = Some((file.render)(program).into_bytes());
-            Ok(())
+    let mut changes = Vec::new();
+    for RegisteredFile { path, parts } in files(locations, host, location) {
+        let parts: Vec<Part> = parts.into_iter().filter(|it| with_server || it.is_hook()).collect();
+        if parts.is_empty() {
+            continue;
         }
-    })
+        let mut change = inspect_file(locations, location, &path)?;
+        if let [Part::Plugin(file)] = &*parts {
+            own(file, &change)?;
+        }
+        let before = change.before.as_deref();
+        let after = with_parts(host, &parts, program, before);
+        let after = after.map_err(|error| invalid(&change.path, &error))?;
+        let is_foreign = before.is_some_and(|before| {
+            before != after && parts.iter().all(|it| it.program(host, before).is_none())
+        });
+        if is_foreign && parts.iter().all(|part| !matches!(part, Part::Plugin(_))) {
+            change.backup = Backup::Write;
+        }
+        change.after = Some(after);
+        changes.push(change);
+    }
+    Ok(changes)
 }
 
 /// Plans the removal of a registration.
@@ -114,42 +131,121 @@ pub(crate) fn uninstall(
     host: Host,
     location: &Location,
 ) -> Result<Vec<Change>, CommandError> {
-    changes(locations, host, location, |change, part| match part {
-        FilePart::Entries(layout) => remove_entries(host.name(), layout, change),
-        FilePart::Plugin(file) => {
-            if own(file, change).is_ok() {
-                change.after = None;
-            }
-            Ok(())
-        }
-    })
-}
-
-/// What one file of a registration is.
-enum FilePart<'a> {
-    Entries(&'a Layout),
-    Plugin(&'a PluginFile),
-}
-
-fn changes(
-    locations: &Locations,
-    host: Host,
-    location: &Location,
-    decide: impl Fn(&mut Change, FilePart<'_>) -> Result<(), CommandError>,
-) -> Result<Vec<Change>, CommandError> {
     let mut changes = Vec::new();
-    for (index, path) in location.files.iter().enumerate() {
-        let mut change = inspect_file(locations, location, path)?;
-        match &host.spec().registration {
-            Registration::Entries(layout) => decide(&mut change, FilePart::Entries(layout))?,
-            Registration::Plugin { files, .. } => {
-                let Some(file) = files.get(index) else { continue };
-                decide(&mut change, FilePart::Plugin(file))?;
+    for RegisteredFile { path, parts } in files(locations, host, location) {
+        let mut change = inspect_file(locations, location, &path)?;
+        match &*parts {
+            [Part::Plugin(file)] => {
+                if own(file, &change).is_ok() {
+                    change.after = None;
+                }
             }
+            parts if is_shared(locations, host, location.scope, &path, parts) => {}
+            parts => remove_parts(host, parts, &mut change)?,
         }
         changes.push(change);
     }
     Ok(changes)
+}
+
+/// A file, and what a registration puts into it.
+struct RegisteredFile {
+    path: PathBuf,
+    parts: Vec<Part>,
+}
+
+/// One thing that a registration puts into a file.
+enum Part {
+    Hooks(&'static Layout),
+    Plugin(&'static PluginFile),
+    Server(ServerPart),
+}
+
+impl Part {
+    fn is_hook(&self) -> bool {
+        !matches!(self, Self::Server(_))
+    }
+
+    fn add(&self, host: Host, program: &str, before: Option<&[u8]>) -> Result<Vec<u8>, EditError> {
+        match self {
+            Self::Hooks(layout) => edit::changed(before, |document| {
+                hooks_file::add(host.name(), layout, program, document)
+            }),
+            Self::Plugin(file) => Ok((file.render)(program).into_bytes()),
+            Self::Server(part) => part.add(program, before),
+        }
+    }
+
+    /// Returns the program that is called, where the part is in the file.
+    fn program(&self, host: Host, bytes: &[u8]) -> Option<String> {
+        match self {
+            Self::Hooks(_) => {
+                let document = Document::parse(bytes).ok()?;
+                let found = hooks_file::find(host.name(), &document).ok()?;
+                found.current.into_iter().next().map(|entry| entry.program)
+            }
+            Self::Plugin(_) => None,
+            Self::Server(part) => part.program(bytes).ok().flatten(),
+        }
+    }
+
+    fn remove(&self, host: Host, before: &[u8]) -> Result<Vec<u8>, EditError> {
+        match self {
+            Self::Hooks(_) => {
+                let document = Document::parse(before)?;
+                Ok(hooks_file::remove(host.name(), document)?.text().into_bytes())
+            }
+            Self::Plugin(_) => Ok(before.to_owned()),
+            Self::Server(part) => part.remove(before),
+        }
+    }
+}
+
+/// The files of a registration, each once.
+fn files(locations: &Locations, host: Host, location: &Location) -> Vec<RegisteredFile> {
+    let mut files: Vec<RegisteredFile> = Vec::new();
+    for (index, path) in location.files.iter().enumerate() {
+        let part = match &host.spec().registration {
+            Registration::Entries(layout) => Part::Hooks(layout),
+            Registration::Plugin { files, .. } => match files.get(index) {
+                Some(file) => Part::Plugin(file),
+                None => continue,
+            },
+        };
+        files.push(RegisteredFile { path: path.clone(), parts: vec![part] });
+    }
+    for (path, part) in locations.server_parts(host, location.scope) {
+        let part = Part::Server(part);
+        match files.iter_mut().find(|file| file.path == path) {
+            Some(file) => file.parts.push(part),
+            None => files.push(RegisteredFile { path, parts: vec![part] }),
+        }
+    }
+    files
+}
+
+/// Whether another host that calls the hook reads the same server from this file.
+fn is_shared(locations: &Locations, host: Host, scope: Scope, path: &Path, parts: &[Part]) -> bool {
+    let calls = |other: Host| {
+        let hooks = locations.all_of(other).into_iter().flat_map(|location| location.files);
+        hooks.filter_map(|file| read(&file).ok().flatten()).any(|bytes| has_hooks(other, &bytes))
+    };
+    parts.iter().all(|part| !part.is_hook())
+        && Host::all().iter().copied().filter(|other| *other != host).any(|other| {
+            let theirs = locations.server_parts(other, scope);
+            theirs.iter().any(|(theirs, _)| theirs == path) && calls(other)
+        })
+}
+
+/// Whether a file holds hooks of ours for a host.
+fn has_hooks(host: Host, bytes: &[u8]) -> bool {
+    match &host.spec().registration {
+        Registration::Entries(layout) => Part::Hooks(layout).program(host, bytes).is_some(),
+        Registration::Plugin { files, .. } => {
+            let text = String::from_utf8_lossy(bytes);
+            files.iter().any(|file| text.contains(file.mark))
+        }
+    }
 }
 
 /// Reads a file and finds out what it really is.
@@ -159,7 +255,8 @@ fn inspect_file(
     path: &Path,
 ) -> Result<Change, CommandError> {
     let target = resolve(path).map_err(|error| CommandError::file(path, &error))?;
-    if location.scope != Scope::User {
+    let in_project = location.scope != Scope::User && path.starts_with(&location.root);
+    if in_project {
         let root = fs::canonicalize(&location.root).unwrap_or_else(|_| location.root.clone());
         if !target.starts_with(&root) {
             return Err(CommandError::new(format!(
@@ -171,12 +268,10 @@ fn inspect_file(
         }
     }
     let before = read(&target).map_err(|error| CommandError::file(path, &error))?;
-    let keep = match location.scope {
-        Scope::User => match &locations.home {
-            Some(home) if location.root.starts_with(home) => home,
-            _ => location.root.parent().unwrap_or(&location.root),
-        },
-        Scope::Project | Scope::Local => &location.root,
+    let keep = match &locations.home {
+        _ if in_project => &location.root,
+        Some(home) if path.starts_with(home) => home,
+        _ => location.root.parent().unwrap_or(&location.root),
     };
     Ok(Change {
         path: path.to_owned(),
@@ -188,66 +283,46 @@ fn inspect_file(
     })
 }
 
-fn add_entries(
-    host: &str,
-    layout: &Layout,
-    program: &str,
-    change: &mut Change,
-) -> Result<(), CommandError> {
-    let wrong = |error: EditError| invalid(&change.path, &error);
-    let before = change.before.as_deref();
-    let after = with_entries(host, layout, program, before).map_err(wrong)?;
-    if before.is_some_and(|before| before != after) && !has_entries(host, before) {
-        change.backup = Backup::Write;
-    }
-    change.after = Some(after);
-    Ok(())
-}
-
-fn remove_entries(host: &str, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
+fn remove_parts(host: Host, parts: &[Part], change: &mut Change) -> Result<(), CommandError> {
     let wrong = |error: EditError| invalid(&change.path, &error);
     let Some(before) = &change.before else { return Ok(()) };
-    let document = Document::parse(before).map_err(wrong)?;
-    let found = hooks_file::find(host, &document).map_err(wrong)?;
-    let Some(entry) = found.current.first() else { return Ok(()) };
+    let mut after = before.clone();
+    for part in parts.iter().rev() {
+        after = part.remove(host, &after).map_err(wrong)?;
+    }
+    let mut programs = parts.iter().filter_map(|part| part.program(host, before));
+    let Some(program) = programs.next() else { return Ok(()) };
 
     let path = backup_path(&change.target);
     let backup = read(&path).map_err(|error| CommandError::file(&path, &error))?;
     // Where the file is exactly what a registration made of the copy, or of nothing, that is what
-    // it becomes again.
-    let replay = with_entries(host, layout, &entry.program, backup.as_deref());
-    if replay.is_ok_and(|replay| replay == *before) {
+    // it becomes again. The server may not have been part of it.
+    let hooks = parts.iter().take_while(|part| part.is_hook()).count();
+    let replays = [parts, parts.get(..hooks).unwrap_or_default()].into_iter().any(|parts| {
+        with_parts(host, parts, &program, backup.as_deref()).is_ok_and(|it| it == *before)
+    });
+    if replays {
         change.backup = if backup.is_some() { Backup::Remove } else { Backup::Leave };
         change.after = backup;
         return Ok(());
     }
-    let document = hooks_file::remove(host, document).map_err(wrong)?;
-    let keep = backup.is_some() || !hooks_file::is_idle(&document);
+    let keep = backup.is_some() || !hooks_file::is_idle(&String::from_utf8_lossy(&after));
     change.backup = if backup.is_none() && keep { Backup::Write } else { Backup::Leave };
-    change.after = keep.then(|| document.text().into_bytes());
+    change.after = keep.then_some(after);
     Ok(())
 }
 
-fn with_entries(
-    host: &str,
-    layout: &Layout,
+fn with_parts(
+    host: Host,
+    parts: &[Part],
     program: &str,
     before: Option<&[u8]>,
 ) -> Result<Vec<u8>, EditError> {
-    let document = Document::parse(before.unwrap_or(EMPTY.as_bytes()))?;
-    let untouched = document.text();
-    hooks_file::add(host, layout, program, &document)?;
-    match before {
-        // A blank file stays blank where nothing was added.
-        Some(before) if document.text() == untouched => Ok(before.to_owned()),
-        _ => Ok(document.text().into_bytes()),
+    let mut after = before.map(<[u8]>::to_owned);
+    for part in parts {
+        after = Some(part.add(host, program, after.as_deref())?);
     }
-}
-
-fn has_entries(host: &str, bytes: Option<&[u8]>) -> bool {
-    let document = bytes.and_then(|bytes| Document::parse(bytes).ok());
-    let found = document.and_then(|document| hooks_file::find(host, &document).ok());
-    found.is_some_and(|found| !found.current.is_empty())
+    Ok(after.unwrap_or_default())
 }
 
 /// Refuses to touch a file that somebody else put where ours belongs.

@@ -271,6 +271,10 @@ pub(crate) struct Phases {
     pub(crate) no_questions: bool,
     /// Whether the review asks for three verdicts.
     pub(crate) parallel_validation: bool,
+    /// How long a session that was let go waits to be woken, half a day at most.
+    pub(crate) wake: SecondsOrNever,
+    /// The same without a person: the host's process stays for so long.
+    pub(crate) wake_headless: SecondsOrNever,
 }
 
 /// The limits of the machine.
@@ -287,6 +291,8 @@ impl Default for Phases {
             verbose: false,
             no_questions: false,
             parallel_validation: false,
+            wake: SecondsOrNever(Some(12 * 60 * 60)),
+            wake_headless: SecondsOrNever(Some(15 * 60)),
         }
     }
 }

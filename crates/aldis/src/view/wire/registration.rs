@@ -21,6 +21,8 @@ pub struct InstallLine {
     pub dry_run: bool,
     /// What the host is told to run: program and arguments.
     pub command: Vec<String>,
+    /// What the host is told to start as an MCP server; null without one, and for `uninstall`.
+    pub server: Option<Vec<String>>,
     /// The events the hook listens to, in the host's spelling.
     pub events: Vec<String>,
     /// The files, also those that stay as they are.

@@ -279,7 +279,9 @@ fn the_user_follows_the_phases() {
     let began = format!("aldis: run {run} works in this session: phase init, 2 of 8.");
     assert_eq!(answer["systemMessage"], began);
     assert_eq!(project.notice("Not yet."), "");
-    let next = format!("aldis: run {run} continues with phase planning, 3 of 8.");
+    let next = format!(
+        "aldis: run {run}: Phase init is complete. Kept the agent working on phase planning, 3 of 8."
+    );
     assert_eq!(project.notice(&block("init")), next);
     let error = "---\nSIGNAL: PHASE_ERROR\nPHASE: planning\nSTATUS: error\nERROR: no access to \u{1b}[31mmain\n\
                  RECOVERABLE: true\n---\n";

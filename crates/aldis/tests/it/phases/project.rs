@@ -119,7 +119,11 @@ impl Project {
         match answer["decision"].as_str() {
             Some("block") => Answer::Block(answer["reason"].as_str().unwrap().to_owned()),
             // The user is told something and nothing is decided.
-            None if answer["systemMessage"].is_string() => Answer::Allow,
+            None if answer["hookSpecificOutput"].is_null()
+                && answer["systemMessage"].is_string() =>
+            {
+                Answer::Allow
+            }
             _ => Answer::Other(answer),
         }
     }

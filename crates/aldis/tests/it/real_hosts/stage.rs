@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use aldis_testkit::model_server::{ModelServer, Reply, Script};
 use aldis_testkit::real_host::{HostKind, HostRun, HostSession, Installed, RealHost};
@@ -10,6 +12,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::sandbox::ALDIS;
+
+/// How long something may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One host in a scratch home, with a run to look after.
 pub(super) struct Stage {
@@ -129,6 +134,15 @@ impl Stage {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {}\n{errors}", output.status);
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Waits until a command prints this.
+    pub(super) fn wait_until(&self, arguments: &[&str], text: &str) {
+        let began = Instant::now();
+        while !self.aldis(arguments).contains(text) {
+            assert!(began.elapsed() < PATIENCE, "`{text}` is not in {}", self.aldis(arguments));
+            thread::sleep(Duration::from_millis(200));
+        }
     }
 
     pub(super) fn json(&self, arguments: &[&str]) -> Value {
