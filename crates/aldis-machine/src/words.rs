@@ -81,6 +81,13 @@ pub(crate) fn listed<S: Borrow<str>>(items: &[S], most: usize) -> String {
     }
 }
 
+/// FNV-1a: tells texts apart; not for secrets.
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 /// Whoever caused something, from the means by which it came.
 pub(crate) fn cause(by: &str) -> &str {
     if by.trim().is_empty() { "a human" } else { by.trim() }

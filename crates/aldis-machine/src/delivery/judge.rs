@@ -6,7 +6,7 @@ use super::reply::{AgentReply, ReportedSignal, preview};
 use super::rule::Rule;
 use super::run::{CheckpointRequest, QuestionSubject, Work, WorkingAgent};
 use super::signal::{SignalKind, Subject};
-use super::state::{State, decision};
+use super::state::State;
 use super::{failures, prompts};
 use crate::run::Exit;
 use crate::words::{counted, duration};
@@ -269,12 +269,12 @@ impl State {
 }
 
 pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>) -> Evidence {
-    let what = if reason.is_some() { "refused" } else { "signal" }.to_owned();
-    let (quote, line) = (signal.quote.clone(), Some(signal.line));
-    let agent = Some(agent.to_string());
-    let written = Evidence { quote, line, agent, ..Evidence::default() };
-    let name = Some(signal.name.clone());
-    Evidence { what, name, reason: reason.map(str::to_owned), via: signal.via, ..written }
+    let ReportedSignal { name, quote, line, via, .. } = signal;
+    let seen = Evidence::signal(name, quote, *line, *via).from_agent(Some(agent.to_string()));
+    match reason {
+        Some(reason) => seen.refused(reason),
+        None => seen,
+    }
 }
 
 impl State {
@@ -287,7 +287,7 @@ impl State {
         };
         let task = signal.subject.as_deref().and_then(|id| self.index.number(id));
         let code = Refusal::LateSignal.as_str();
-        let decision = decision(Rule::LateSignal, format!("Ignored a late {}", signal.name))
+        self.decide(task, Rule::LateSignal, format!("Ignored a late {}", signal.name))
             .because(format!("agent {no} is no longer at work"))
             .seen([evidence(signal, no, Some(code))])
             .next("nothing to do: only the agent at work moves its task");
@@ -295,15 +295,13 @@ impl State {
         let text =
             format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
         self.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
-        self.decided(task, decision);
     }
 
     /// Records a refusal that changes nothing.
     fn record_refusal(&mut self, agent: &WorkingAgent, refused: &RefusedSignal) {
-        let decision = decision(Rule::SignalRefused, format!("Refused {}", refused.name))
+        self.decide(agent.work.task(), Rule::SignalRefused, format!("Refused {}", refused.name))
             .because(format!("{}: {}", refused.code, refused.why))
             .seen([refused.evidence.clone()]);
-        self.decided(agent.work.task(), decision);
     }
 }
 
@@ -329,11 +327,10 @@ impl State {
             Work::Infrastructure | Work::Request { .. } | Work::Plan => {
                 let role = agent.role.label();
                 let summary = format!("No signal in the {role}'s reply; asked again");
-                let decision = decision(Rule::UnknownReply, summary)
+                self.decide(None, Rule::UnknownReply, summary)
                     .because(failures::no_signal(reply))
                     .seen(failures::unknown_evidence(reply, no))
                     .next(format!("the {role} is ended when its time is over"));
-                self.decided(None, decision);
             }
         }
         let Some(live) = self.run.agents.get_mut(&no) else { return };
@@ -356,10 +353,9 @@ impl State {
                 self.expert_failed(request, &why);
             }
             Work::Plan => {
-                let decision = decision(Rule::PlannerFailed, "Continued without the planner")
+                self.decide(None, Rule::PlannerFailed, "Continued without the planner")
                     .because(format!("the planner {}", describe(&it)))
                     .next("the work starts; no experts were added");
-                self.decided(None, decision);
                 self.plan_is_over();
             }
         }

@@ -7,7 +7,7 @@ use super::judge::AgentFailure;
 use super::prompts;
 use super::rule::Rule;
 use super::run::{CheckpointRequest, Stage, WorkingAgent};
-use super::state::{State, decision};
+use super::state::State;
 use crate::stagnation::{Change, Level, Monitor, Observation};
 use crate::words::duration;
 use aldis_signal::time::Timestamp;
@@ -67,10 +67,9 @@ impl State {
         }
         let role = self.run.agents.get(&no).map_or("agent", |agent| agent.role.label());
         let summary = format!("Warned: the {role} makes no progress");
-        let decision = decision(Rule::StagnationWarning, summary)
+        self.decide(task, Rule::StagnationWarning, summary)
             .because(because)
             .next(format!("the {role} is replaced if this continues"));
-        self.decided(task, decision);
     }
 
     /// What sentences call an agent, and its task.
@@ -97,10 +96,9 @@ impl State {
         let text = format!("{who} is rate limited. It starts again in {wait} (at {until}).");
         self.notice((Notice::RateLimit, Severity::Info), task, text);
         let summary = format!("Rate limited; starting again in {wait} (at {until})");
-        let decision = decision(Rule::RateLimited, summary)
+        self.decide(task, Rule::RateLimited, summary)
             .because("the service refuses to work for now")
             .next(format!("the {role} starts again then; the wait is not counted"));
-        self.decided(task, decision);
     }
 
     /// Time passed.
@@ -169,10 +167,9 @@ impl State {
         let (request, text) = (AgentRequest::Checkpoint, prompts::checkpoint(self, no));
         self.out.effects.push(Effect::Request { agent: no, request, text });
         let summary = format!("Asked the {role} how far it is");
-        let decision = decision(Rule::CheckpointRequested, summary)
+        self.decide(task, Rule::CheckpointRequested, summary)
             .because(format!("agent {no} reported nothing for {every}"))
             .next(format!("an answer that does not come within {within} counts as missed"));
-        self.decided(task, decision);
     }
 
     fn give_agent_up(&mut self, no: u64, failure: AgentFailure) {

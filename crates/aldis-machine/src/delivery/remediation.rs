@@ -7,7 +7,7 @@ use super::reply::preview;
 use super::rule::Rule;
 use super::run::{QuestionSubject, Remediation, WorkingAgent};
 use super::signal::{Role, SignalKind};
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{PromptNote, Wait, remember};
 use crate::Evidence;
 use crate::words::counted;
@@ -33,18 +33,17 @@ impl State {
             "" => "the agent does not say what is broken".to_owned(),
             issue => issue.to_owned(),
         };
-        let decision = if began {
-            decision(
-                Rule::RemediationStarted,
-                "Stopped new work until the infrastructure is repaired",
-            )
-            .next("a remediation agent was started")
+        let (rule, summary, next) = if began {
+            let summary = "Stopped new work until the infrastructure is repaired";
+            (Rule::RemediationStarted, summary, "a remediation agent was started")
         } else {
-            decision(Rule::RemediationJoined, "Joined the repair that is under way")
-                .next("the task continues when the infrastructure is repaired")
+            let next = "the task continues when the infrastructure is repaired";
+            (Rule::RemediationJoined, "Joined the repair that is under way", next)
         };
-        let decision = decision.because(preview(&issue)).seen([accepted.evidence()]);
-        self.decided(Some(no), decision);
+        self.decide(Some(no), rule, summary)
+            .because(preview(&issue))
+            .seen([accepted.evidence()])
+            .next(next);
         if began {
             let task = self.at(no);
             let text = format!("{} reports broken infrastructure: {issue}", task.name());
@@ -58,11 +57,10 @@ impl State {
         match accepted.kind {
             SignalKind::RemediationComplete => {
                 self.note_repair("The remediation agent reported:", &accepted.signal.body());
-                let decision = decision(Rule::RemediationReported, "Checking the repair")
+                self.decide(None, Rule::RemediationReported, "Checking the repair")
                     .because("the remediation agent reports that it is done")
                     .seen([accepted.evidence()])
                     .next("a health auditor was started; no new work starts before its verdict");
-                self.decided(None, decision);
                 self.dispatch_repair(Role::HealthAuditor);
             }
             SignalKind::HealthAudit if accepted.approves() == Some(true) => {
@@ -124,12 +122,11 @@ impl State {
         remediation.attempts += 1;
         let attempts = remediation.attempts;
         let summary = format!("Started attempt {attempts} of {limit} to repair the infrastructure");
-        let mut decision = decision(Rule::RemediationRetried, summary)
+        self.decide(None, Rule::RemediationRetried, summary)
             .because(why)
             .seen(seen)
-            .next("a remediation agent was started");
-        decision.counters.insert("attempts".to_owned(), u64::from(attempts));
-        self.decided(None, decision);
+            .next("a remediation agent was started")
+            .count("attempts", attempts);
         self.dispatch_repair(Role::Remediation);
     }
 
@@ -150,11 +147,10 @@ impl State {
             self.at_mut(*no).note(about, "");
             self.set_wait(*no, Wait::Slot);
         }
-        let mut decision = decision(Rule::RemediationEnded, "Resumed the work after the repair")
+        self.decide(None, Rule::RemediationEnded, "Resumed the work after the repair")
             .because(because)
-            .next("the tasks that were blocked get a new agent of the same role");
-        decision.counters.insert("attempts".to_owned(), u64::from(remediation.attempts));
-        self.decided(None, decision);
+            .next("the tasks that were blocked get a new agent of the same role")
+            .count("attempts", remediation.attempts);
         let text = format!("The work resumes: {because}.");
         self.notice((Notice::RemediationEnded, Severity::Info), None, text);
     }

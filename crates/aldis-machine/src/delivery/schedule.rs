@@ -9,9 +9,8 @@ use super::prompts;
 use super::rule::Rule;
 use super::run::{Ending, Stage, Work, WorkingAgent};
 use super::signal::Role;
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{Status, Task, Wait};
-use crate::Decision;
 use crate::stagnation::Monitor;
 use crate::words::counted;
 
@@ -22,10 +21,9 @@ impl State {
             return;
         }
         let tasks = counted(self.tasks.len(), "task");
-        let decision = decision(Rule::Started, format!("Started the delivery of {tasks}"))
+        self.decide(None, Rule::Started, format!("Started the delivery of {tasks}"))
             .because("the coordinator began it")
             .next("free slots go to critics first, then to auditors, then to developers");
-        self.decided(None, decision);
         if self.run.config.planner {
             self.run.stage = Stage::Planning;
             self.dispatch_planner();
@@ -46,9 +44,10 @@ impl State {
         if self.run.stage == Stage::Ready {
             return self.begin();
         }
-        let decision = decision(Rule::Recovered, "Continued after an interruption")
-            .because("the coordinator was gone and is back");
-        self.start_again(decision);
+        self.start_again(
+            (Rule::Recovered, "Continued after an interruption"),
+            "the coordinator was gone and is back",
+        );
     }
 
     /// Continues because a human wants it, with other limits.
@@ -70,12 +69,11 @@ impl State {
             }
             None => "a human continued it with other limits".to_owned(),
         };
-        let decision = decision(Rule::Continued, "Continued the delivery").because(because);
-        self.start_again(decision);
+        self.start_again((Rule::Continued, "Continued the delivery"), &because);
     }
 
     /// Starts the agents again that are gone, and asks the open questions again.
-    fn start_again(&mut self, decision: Decision) {
+    fn start_again(&mut self, (rule, summary): (Rule, &str), because: &str) {
         // Whoever kept the old wake-up may be gone too.
         self.run.wake = None;
         let lost: BTreeMap<u64, WorkingAgent> = std::mem::take(&mut self.run.agents);
@@ -87,7 +85,7 @@ impl State {
         if let Some(questions) = self.open_questions() {
             next = format!("{next}; {questions}");
         }
-        self.decided(None, decision.next(next));
+        self.decide(None, rule, summary).because(because).next(next);
         // What was being done for tasks and experts was lost too; doing it twice does no harm.
         self.merge_again();
         let checks = self.run.experts.candidates.iter();
@@ -162,21 +160,18 @@ impl State {
     /// Ends because nothing is left to do.
     fn end_idle(&mut self, all: bool) {
         let (unfinished, evidence) = self.unfinished();
-        let mut decision = if all {
-            decision(Rule::AllTasksComplete, "Completed the delivery").because(unfinished)
+        let (complete, failed) = (self.index.complete(), self.index.failed());
+        let decision = if all {
+            self.decide(None, Rule::AllTasksComplete, "Completed the delivery").because(unfinished)
         } else {
-            decision(Rule::NoTaskCanRun, "Ended the delivery: no task can run any more")
-                .because(format!(
-                    "the tasks that are left need one that was given up; {unfinished}"
-                ))
+            let because =
+                format!("the tasks that are left need one that was given up; {unfinished}");
+            self.decide(None, Rule::NoTaskCanRun, "Ended the delivery: no task can run any more")
+                .because(because)
                 .seen(evidence)
                 .next("start another delivery with what is left: aldis deliver PLAN")
         };
-        let counts = [("complete", self.index.complete()), ("failed", self.index.failed())];
-        decision.counters.extend(
-            counts.map(|(name, count)| (name.to_owned(), u64::try_from(count).unwrap_or(u64::MAX))),
-        );
-        self.decided(None, decision);
+        decision.count("complete", complete).count("failed", failed);
         self.end(if all { Ending::Complete } else { Ending::Failed });
     }
 
@@ -216,10 +211,9 @@ impl State {
             }
             _ => format!("it is the {role}'s turn, and a slot is free"),
         };
-        let decision = decision(Rule::AgentStarted, format!("Started the {role}"))
+        self.decide(Some(no), Rule::AgentStarted, format!("Started the {role}"))
             .because(because)
             .next(format!("the {role}'s reply decides"));
-        self.decided(Some(no), decision);
     }
 
     fn dispatch_task(&mut self, no: usize) {

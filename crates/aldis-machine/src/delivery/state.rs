@@ -25,7 +25,7 @@ use super::task::{Status, Task, Wait};
 use crate::Decision;
 use crate::phases::TokenPolicy;
 use crate::run::Usage;
-use crate::words::counted;
+use crate::words::{counted, fnv};
 use aldis_signal::scan::Token;
 use aldis_signal::time::Timestamp;
 
@@ -79,11 +79,6 @@ impl StepOutput {
     fn new(now: Timestamp) -> Self {
         Self { now, worked: 0, effects: Vec::new(), decisions: Vec::new() }
     }
-}
-
-/// A decision by a rule of this machine.
-pub(super) fn decision(rule: Rule, summary: impl Into<String>) -> Decision {
-    Decision::new(rule, summary).next("nothing to do")
 }
 
 /// Returns what people call a delivery: the plan's title, or else what its first task is called.
@@ -209,13 +204,18 @@ impl State {
         }
     }
 
-    /// Keeps a decision, with the counters of the task that it is about.
-    pub(super) fn decided(&mut self, task: Option<usize>, mut decision: Decision) {
-        if let Some(task) = task.map(|no| self.at(no)) {
-            decision.counters.extend(task.counters.named());
-            decision.task = Some(task.spec.id.clone());
-        }
-        self.out.decisions.push(decision);
+    /// Decides something by a rule, about a task or about all of them. The reasons follow.
+    pub(super) fn decide(
+        &mut self,
+        task: Option<usize>,
+        rule: Rule,
+        summary: impl Into<String>,
+    ) -> &mut Decision {
+        let task = task.map(|no| self.at(no));
+        let counters = task.map(|task| task.counters.named()).unwrap_or_default();
+        let mut decision = Decision::new(rule, summary, counters);
+        decision.task = task.map(|task| task.spec.id.clone());
+        self.out.decisions.push_mut(decision)
     }
 
     /// Notifies people. The text names the task.
@@ -285,11 +285,7 @@ impl State {
 
     /// Returns what is known about the run token of an agent, for reading its reply.
     pub fn expected_token(&self, agent: u64) -> Token {
-        match (self.run.config.token, self.token_of(agent)) {
-            (TokenPolicy::Accept, Some(code)) => Token::Accept(code),
-            (TokenPolicy::Require, Some(code)) => Token::Require(code),
-            (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
-        }
+        self.run.config.token.expects(self.token_of(agent))
     }
 
     /// A code that no other agent of the run gets. It keeps echoes and mix-ups out; an agent that is
@@ -297,10 +293,7 @@ impl State {
     pub(super) fn token_of(&self, agent: u64) -> Option<String> {
         let secret =
             self.run.token.as_ref().filter(|_| self.run.config.token != TokenPolicy::Off)?;
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for byte in secret.bytes().chain(agent.to_le_bytes()).chain(secret.bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let hash = fnv(secret.bytes().chain(agent.to_le_bytes()).chain(secret.bytes()));
         Some(format!("{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff)))
     }
 

@@ -101,21 +101,21 @@ impl State {
         let (rule, summary, because, next) = match Verdict::of(&self.attempt.signals) {
             Verdict::Blocked(signal) => {
                 let because = signal.text.clone().unwrap_or_else(unexplained);
-                let decision = self
-                    .decision(Rule::Blocked, "Stopped: the agent is blocked")
+                let decided = self
+                    .decided(Rule::Blocked, "Stopped: the agent is blocked")
                     .because(because)
                     .seen(seen)
                     .next("remove what blocks it, then `aldis run --continue`");
-                return self.finish(Ending::Blocked, decision);
+                return self.finish(Ending::Blocked, decided);
             }
             Verdict::Failed(signal) => {
                 let because = signal.text.clone().unwrap_or_else(unexplained);
-                let decision = self
-                    .decision(Rule::GaveUp, "Failed: the agent gave up")
+                let decided = self
+                    .decided(Rule::GaveUp, "Failed: the agent gave up")
                     .because(because)
                     .seen(seen)
                     .next("fix the cause, then `aldis run --continue`");
-                return self.finish(Ending::Failed, decision);
+                return self.finish(Ending::Failed, decided);
             }
             Verdict::Asks(signal) => {
                 let text =
@@ -144,9 +144,9 @@ impl State {
                 "the next iteration starts unless a limit is reached",
             ),
         };
-        let decision = self.decision(rule, summary).because(because).seen(seen).next(next);
+        let decided = self.decided(rule, summary).because(because).seen(seen).next(next);
         self.status = Status::Looking;
-        Outcome::decided([Effect::Look], decision)
+        decided.with([Effect::Look])
     }
 
     /// Asks a human. `rule` says who wants to know.
@@ -157,22 +157,21 @@ impl State {
         self.question = Some(Question { id: id.clone(), text: text.clone(), asked_at: now });
         let answer = format!("`aldis answer {id} TEXT`");
         if self.start.config.no_wait {
-            let decision = self
-                .decision(Rule::NeedsHuman, format!("Stopped: question {id} needs an answer"))
+            let decided = self
+                .decided(Rule::NeedsHuman, format!("Stopped: question {id} needs an answer"))
                 .because(text)
                 .seen(seen)
                 .next(format!("answer with {answer}, then `aldis run --continue`"));
-            return self.finish(Ending::NeedsHuman, decision);
+            return self.finish(Ending::NeedsHuman, decided);
         }
         self.status = Status::Asking;
         self.pause_clocks(now);
-        let decision = self
-            .decision(rule, format!("Waiting for an answer to {id}"))
+        let notice = Effect::notice(Notice::Question, text.clone());
+        self.decided(rule, format!("Waiting for an answer to {id}"))
             .because(text.clone())
             .seen(seen)
-            .next(format!("answer with {answer}"));
-        let notice = Effect::notice(Notice::Question, text.clone());
-        Outcome::decided([Effect::Ask { id, text }, notice], decision)
+            .next(format!("answer with {answer}"))
+            .with([Effect::Ask { id, text }, notice])
     }
 
     /// The work tree was inspected: a change is evidence of work, and at the end of an iteration it
@@ -233,11 +232,11 @@ impl State {
         }
         if self.start.config.verify {
             self.status = Status::Checking;
-            let decision = self
-                .decision(Rule::CheckStarted, "Running the check")
+            return self
+                .decided(Rule::CheckStarted, "Running the check")
                 .because("the agent claims to be done, and the work tree is in order")
-                .next("the run is done if the check passes");
-            return Outcome::decided([Effect::Check], decision);
+                .next("the run is done if the check passes")
+                .with([Effect::Check]);
         }
         self.finish_done("Done", "no check is configured")
     }
@@ -295,29 +294,23 @@ impl State {
         feedback: String,
         seen: Vec<Evidence>,
     ) -> Outcome {
-        let decision = self
-            .decision(rule, format!("Refused the done claim: {because}"))
+        let refused = self
+            .decided(rule, format!("Refused the done claim: {because}"))
             .because(format!("the agent claimed to be done in iteration {}", self.iteration))
             .seen(seen.clone())
             .next("the agent gets this in its next prompt");
         self.remember_refusal(because, seen.clone());
         self.add_feedback(feedback);
-        let mut next = None;
         if self.attempt.signals.iter().any(RunSignal::resolves_merge) {
             self.counts.refused_resolutions += 1;
             if self.counts.refused_resolutions >= self.start.config.max_attempts {
                 let attempts = std::mem::take(&mut self.counts.refused_resolutions);
                 let attempts = counted(attempts, "attempt");
                 let text = format!("The merge is not resolved after {attempts}: {because}.");
-                next = Some(self.ask(Rule::AttemptsUsedUp, text, seen.clone()));
+                return refused.then(self.ask(Rule::AttemptsUsedUp, text, seen));
             }
         }
-        let mut next = match next {
-            Some(asked) => asked,
-            None => self.after_iteration(&format!("the done claim was refused: {because}"), seen),
-        };
-        next.decisions.insert(0, decision);
-        next
+        refused.then(self.after_iteration(&format!("the done claim was refused: {because}"), seen))
     }
 
     fn remember_refusal(&mut self, because: &str, evidence: Vec<Evidence>) {
@@ -330,12 +323,12 @@ impl State {
             Verdict::Done(signal) => signal.name.clone(),
             _ => "done".to_owned(),
         };
-        let decision = self
-            .decision(Rule::Done, format!("{how} after {}", counted(self.iteration, "iteration")))
+        let decided = self
+            .decided(Rule::Done, format!("{how} after {}", counted(self.iteration, "iteration")))
             .because(format!("the agent reported {name}, and {checked}"))
             .seen(self.evidence())
             .next("nothing to do");
-        self.finish(Ending::Done, decision)
+        self.finish(Ending::Done, decided)
     }
 
     /// The iteration is over and the work is not done.
@@ -387,14 +380,13 @@ impl State {
         self.counts.starts = 0;
         let look = (self.iteration == 1).then_some(Effect::Look);
         let started = self.start_attempt();
-        let effects: Vec<Effect> = look.into_iter().chain([started]).collect();
         let (iteration, most) = (self.iteration, self.start.config.max_iterations);
-        let decision = self
-            .decision(Rule::IterationStarted, format!("Starting iteration {iteration} of {most}"))
+        self.decided(Rule::IterationStarted, format!("Starting iteration {iteration} of {most}"))
             .because(because)
             .seen(seen)
-            .next("nothing to do; `aldis abort` ends the run");
-        Outcome::decided(effects, decision)
+            .next("nothing to do; `aldis abort` ends the run")
+            .with(look)
+            .with([started])
     }
 
     /// Starts the agent for the current iteration. Its prompt holds all feedback that no completed

@@ -12,7 +12,6 @@ use super::persona::Persona;
 use super::queue::PERSONAS_MAX;
 use super::rule::Rule;
 use super::{human, is_name, message, queue};
-use crate::Decision;
 use aldis_signal::time::Timestamp;
 
 /// How much history a state keeps. The journal has everything.
@@ -305,7 +304,7 @@ impl State {
     /// Adds the decision about what was done.
     pub(super) fn decide(
         &self,
-        mut outcome: Outcome,
+        outcome: Outcome,
         rule: Rule,
         summary: impl Into<String>,
     ) -> Outcome {
@@ -315,8 +314,7 @@ impl State {
             ("queue".to_owned(), count(self.queue.len())),
             ("silent_turns".to_owned(), u64::from(self.silent_turns)),
         ]);
-        outcome.decisions.push(Decision::new(rule, summary).counted(counters));
-        outcome
+        outcome.decide(rule, summary, counters)
     }
 
     /// Adds an entry to the history.
