@@ -136,7 +136,7 @@ impl Evidence {
     }
 
     /// Says which agent it comes from.
-    pub(crate) fn from_agent(self, agent: Option<String>) -> Self {
+    pub(crate) fn by_agent(self, agent: Option<String>) -> Self {
         Self { agent, ..self }
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn no_signal(reply: &AgentReply) -> String {
 
 /// The reply and its near misses as evidence.
 pub(super) fn unknown_evidence(reply: &AgentReply, agent: u64) -> Vec<Evidence> {
-    let shown = Evidence::new("said", &*reply.preview).from_agent(Some(agent.to_string()));
+    let shown = Evidence::new("said", &*reply.preview).by_agent(Some(agent.to_string()));
     let misses = reply.near_misses.iter().rev().take(NEAR_MISSES_SHOWN);
     let misses = misses.map(|miss| near_miss(miss, agent));
     let delegation = reply.near_misses.iter().rfind(|miss| is_malformed_delegation(miss));
@@ -150,7 +150,7 @@ pub(super) fn unknown_evidence(reply: &AgentReply, agent: u64) -> Vec<Evidence> 
 }
 
 pub(super) fn near_miss(miss: &Miss, agent: u64) -> Evidence {
-    Evidence::near_miss(miss).from_agent(Some(agent.to_string()))
+    Evidence::near_miss(miss).by_agent(Some(agent.to_string()))
 }
 
 /// Whether an agent wanted an expert and left out what a request needs.

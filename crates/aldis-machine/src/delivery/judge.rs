@@ -270,7 +270,7 @@ impl State {
 
 pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>) -> Evidence {
     let ReportedSignal { name, quote, line, via, .. } = signal;
-    let seen = Evidence::signal(name, quote, *line, *via).from_agent(Some(agent.to_string()));
+    let seen = Evidence::signal(name, quote, *line, *via).by_agent(Some(agent.to_string()));
     match reason {
         Some(reason) => seen.refused(reason),
         None => seen,

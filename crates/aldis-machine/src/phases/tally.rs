@@ -92,7 +92,7 @@ impl RefusedSignal {
 /// Evidence of a signal.
 fn of_signal(signal: &PhaseSignal, refusal: Option<Refusal>) -> Evidence {
     let PhaseSignal { name, quote, line, via, agent, .. } = signal;
-    let seen = Evidence::signal(name, quote, *line, *via).from_agent(agent.clone());
+    let seen = Evidence::signal(name, quote, *line, *via).by_agent(agent.clone());
     match refusal {
         Some(refusal) => seen.refused(refusal.as_str()),
         None => seen,
