@@ -115,7 +115,7 @@ pub enum Observation {
 
 /// A change of the level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct LevelChange {
     /// Before.
     pub from: Level,
     /// Now.
@@ -195,7 +195,7 @@ impl Monitor {
     }
 
     /// Takes an observation. Returns the change of the level, which is reported once.
-    pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<Change> {
+    pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<LevelChange> {
         self.observe_times(now, observation, 1)
     }
 
@@ -206,7 +206,7 @@ impl Monitor {
         now: Timestamp,
         observation: &Observation,
         times: u32,
-    ) -> Option<Change> {
+    ) -> Option<LevelChange> {
         match observation {
             Observation::State { phase, progress, iteration, fingerprint } => {
                 let state = (phase.clone(), *progress, *iteration, fingerprint.clone());
@@ -270,7 +270,7 @@ impl Monitor {
         }
     }
 
-    fn judge(&mut self, now: Timestamp) -> Option<Change> {
+    fn judge(&mut self, now: Timestamp) -> Option<LevelChange> {
         let (to, because) = match self.waiting_since {
             // Waiting is not stagnation; the level stays what it was.
             Some(_) => return None,
@@ -280,7 +280,7 @@ impl Monitor {
         let from = std::mem::replace(&mut self.level, to);
         let because =
             if to == Level::None { "there is progress again".to_owned() } else { because };
-        (from != to).then_some(Change { from, to, because })
+        (from != to).then_some(LevelChange { from, to, because })
     }
 
     /// The highest level that any measure reaches, and that measure in words.

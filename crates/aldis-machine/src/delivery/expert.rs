@@ -5,7 +5,7 @@ use super::human::NewQuestion;
 use super::judge::Accepted;
 use super::locks;
 use super::rule::Rule;
-use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage};
+use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage, Work};
 use super::signal::{Role, SignalKind};
 use super::state::State;
 use super::task::{PromptNote, Wait, remember};
@@ -61,7 +61,7 @@ impl State {
             .because(format!("the {} wants its advice", role.label()))
             .seen([accepted.evidence()])
             .next(format!("the {} continues with the answer to {id}", role.label()));
-        self.dispatch_expert(&id);
+        self.dispatch(Role::Expert, Work::Request { request: id });
     }
 
     /// A signal of an expert counts.
@@ -97,7 +97,7 @@ impl State {
             }
             None => {
                 self.note_repair(&about, &advice);
-                self.dispatch_repair(asked.role);
+                self.dispatch(asked.role, Work::Infrastructure);
             }
         }
     }
@@ -122,7 +122,7 @@ impl State {
         self.decide(task, Rule::ExpertRetried, summary)
             .because(why)
             .next(format!("after {} a human is asked", counted(most, "attempt")));
-        self.dispatch_expert(id);
+        self.dispatch(Role::Expert, Work::Request { request: id.to_owned() });
     }
 
     /// No expert has the answer: a human must give it.

@@ -35,23 +35,20 @@ impl State {
 
     /// The agent of a task achieved nothing.
     pub(super) fn task_agent_failed(&mut self, no: usize, agent: u64, it: AgentFailure) {
-        let rule = match it {
-            AgentFailure::Refused(refused) => return self.reply_refused(no, agent, refused),
+        match it {
+            AgentFailure::Refused(refused) => self.reply_refused(no, agent, refused),
             AgentFailure::Unknown(reply) => {
                 if self.count_unknown(no, agent, &reply) {
                     self.at_mut(no).resume = Some(agent);
                     self.set_wait(no, Wait::Slot);
                 }
-                return;
             }
-            AgentFailure::Crashed(_) => Rule::AgentCrashed,
-            AgentFailure::NoAnswer(_) | AgentFailure::TimedOut(_) => Rule::AgentTimedOut,
-            AgentFailure::Stagnated(_) => Rule::AgentStagnated,
-            AgentFailure::Stalled(_) => Rule::AgentStalled,
-        };
-        self.at_mut(no).resume = None;
-        let because = format!("the {} {}", self.at(no).role.label(), describe(&it));
-        self.replace_agent(no, rule, &because);
+            AgentFailure::Lost(rule, what) => {
+                self.at_mut(no).resume = None;
+                let because = format!("the {} {what}", self.at(no).role.label());
+                self.replace_agent(no, rule, &because);
+            }
+        }
     }
 
     /// Nothing that the agent reported counts: it starts again with the reason.

@@ -3,7 +3,7 @@
 use super::event::{Effect, Notice, Severity};
 use super::reply::{ReportedSignal, preview};
 use super::rule::Rule;
-use super::run::{Ending, Question, QuestionSubject};
+use super::run::{Ending, Question, QuestionSubject, Work};
 use super::signal::Role;
 use super::state::State;
 use super::task::{Counters, Task, Wait};
@@ -214,7 +214,7 @@ impl State {
             QuestionSubject::Infrastructure { role } => {
                 self.note_repair("A human was asked:", &question.text);
                 self.note_repair("The human answered:", text);
-                self.dispatch_repair(role);
+                self.dispatch(role, Work::Infrastructure);
             }
         }
     }

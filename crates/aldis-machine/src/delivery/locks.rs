@@ -67,7 +67,7 @@ impl State {
     /// An agent needs a file that another task may hold.
     pub(super) fn file_conflict(&mut self, no: usize, accepted: Accepted<'_>) {
         let Some(path) = accepted.signal.subject.as_deref().and_then(normal) else {
-            let why = "it names no file inside the project".to_owned();
+            let why = "it names no file inside the project";
             return self.refuse_signal(no, accepted, "bad_path", why);
         };
         if self.at(no).holds.len() >= FILES_MAX {

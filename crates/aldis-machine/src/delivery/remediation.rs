@@ -5,7 +5,7 @@ use super::human::NewQuestion;
 use super::judge::Accepted;
 use super::reply::preview;
 use super::rule::Rule;
-use super::run::{QuestionSubject, Remediation, WorkingAgent};
+use super::run::{QuestionSubject, Remediation, Work, WorkingAgent};
 use super::signal::{Role, SignalKind};
 use super::state::State;
 use super::task::{PromptNote, Wait, remember};
@@ -48,7 +48,7 @@ impl State {
             let task = self.at(no);
             let text = format!("{} reports broken infrastructure: {issue}", task.name());
             self.notice((Notice::RemediationStarted, Severity::Warning), Some(no), text);
-            self.dispatch_repair(Role::Remediation);
+            self.dispatch(Role::Remediation, Work::Infrastructure);
         }
     }
 
@@ -61,7 +61,7 @@ impl State {
                     .because("the remediation agent reports that it is done")
                     .seen([accepted.evidence()])
                     .next("a health auditor was started; no new work starts before its verdict");
-                self.dispatch_repair(Role::HealthAuditor);
+                self.dispatch(Role::HealthAuditor, Work::Infrastructure);
             }
             SignalKind::HealthAudit if accepted.approves() == Some(true) => {
                 let attempts = self.run.remediation.as_ref().map_or(0, |it| it.attempts);
@@ -127,7 +127,7 @@ impl State {
             .seen(seen)
             .next("a remediation agent was started")
             .count("attempts", attempts);
-        self.dispatch_repair(Role::Remediation);
+        self.dispatch(Role::Remediation, Work::Infrastructure);
     }
 
     /// A human wants new attempts.
@@ -136,7 +136,7 @@ impl State {
             remediation.attempts = 1;
         }
         self.note_repair("A human answered:", answer);
-        self.dispatch_repair(Role::Remediation);
+        self.dispatch(Role::Remediation, Work::Infrastructure);
     }
 
     /// The infrastructure works again: the tasks that reported it get a new agent of the same role.

@@ -26,7 +26,7 @@ impl State {
             .next("free slots go to critics first, then to auditors, then to developers");
         if self.run.config.planner {
             self.run.stage = Stage::Planning;
-            self.dispatch_planner();
+            self.dispatch(Role::Planner, Work::Plan);
         } else {
             self.run.stage = Stage::Working;
         }
@@ -100,18 +100,21 @@ impl State {
         }
         for (no, agent) in lost {
             self.out.effects.push(Effect::End { agent: no });
-            match agent.work {
-                Work::Task { task } => self.dispatch_task(task),
-                Work::Infrastructure => self.dispatch_repair(agent.role),
+            match &agent.work {
+                Work::Task { task } if agent.role == Role::Developer => {
+                    let left = "The agent before you was interrupted. Continue from what it left \
+                                behind and do not start over.";
+                    self.at_mut(*task).note(left, "");
+                }
                 Work::Request { request } => {
-                    if let Some(asked) = self.run.experts.consultations.get_mut(&request) {
+                    if let Some(asked) = self.run.experts.consultations.get_mut(request) {
                         // The attempt that was lost is not the expert's.
                         asked.tries = asked.tries.saturating_sub(1);
                     }
-                    self.dispatch_expert(&request);
                 }
-                Work::Plan => self.dispatch_planner(),
+                Work::Task { .. } | Work::Infrastructure | Work::Plan => {}
             }
+            self.dispatch(agent.role, agent.work);
         }
     }
 
@@ -202,7 +205,7 @@ impl State {
             self.hold_file(no, &path);
         }
         self.at_mut(no).counters.dispatches += 1;
-        self.dispatch_task(no);
+        self.dispatch(self.at(no).role, Work::Task { task: no });
         let task = self.at(no);
         let role = task.role.label();
         let because = match task.status() {
@@ -216,61 +219,37 @@ impl State {
             .next(format!("the {role}'s reply decides"));
     }
 
-    fn dispatch_task(&mut self, no: usize) {
-        let role = self.at(no).role;
-        let agent = self.register_agent(role, Work::Task { task: no });
-        self.at_mut(no).dispatched += 1;
-        let prompt = prompts::task(self, no, agent);
-        let resume = self.at_mut(no).resume.take();
-        self.set_wait(no, Wait::Agent { agent });
-        let mut dispatch = self.dispatch(agent, role, Some(no), prompt);
-        dispatch.resume = resume;
-        self.out.effects.push(Effect::Dispatch(dispatch));
-    }
-
-    /// Starts the agent that repairs the infrastructure, or the one that judges the repair. Where the
-    /// delivery has ended, it is started when the delivery is continued.
-    pub(super) fn dispatch_repair(&mut self, role: Role) {
-        let agent = self.register_agent(role, Work::Infrastructure);
+    /// Starts an agent for some work. Where the delivery has ended, the agent is started when the
+    /// delivery is continued.
+    pub(super) fn dispatch(&mut self, role: Role, work: Work) {
+        let agent = self.register_agent(role, work.clone());
         if self.run.ending.is_some() {
             let agent = self.run.agents.remove_entry(&agent);
             return self.run.interrupted.extend(agent);
         }
-        let prompt = prompts::repair(self, role, agent);
-        self.out.effects.push(Effect::Dispatch(self.dispatch(agent, role, None, prompt)));
-    }
-
-    /// Starts the expert that is asked.
-    pub(super) fn dispatch_expert(&mut self, request: &str) {
-        let work = Work::Request { request: request.to_owned() };
-        let agent = self.register_agent(Role::Expert, work);
-        let Some(asked) = self.run.experts.consultations.get_mut(request) else { return };
-        asked.tries += 1;
-        let (task, expert) = (asked.task, Some(asked.expert.clone()));
-        let prompt = prompts::expert(self, request, agent);
-        let dispatch = self.dispatch(agent, Role::Expert, task, prompt);
-        self.out.effects.push(Effect::Dispatch(Dispatch { expert, ..dispatch }));
-    }
-
-    fn dispatch_planner(&mut self) {
-        let agent = self.register_agent(Role::Planner, Work::Plan);
-        let prompt = prompts::planner(self, agent);
-        self.out.effects.push(Effect::Dispatch(self.dispatch(agent, Role::Planner, None, prompt)));
-    }
-
-    /// An agent to be started for a task, or for none.
-    fn dispatch(&self, agent: u64, role: Role, task: Option<usize>, prompt: String) -> Dispatch {
+        let (mut expert, mut resume) = (None, None);
+        let (task, prompt) = match work {
+            Work::Task { task } => {
+                self.at_mut(task).dispatched += 1;
+                let prompt = prompts::task(self, task, agent);
+                resume = self.at_mut(task).resume.take();
+                self.set_wait(task, Wait::Agent { agent });
+                (Some(task), prompt)
+            }
+            Work::Infrastructure => (None, prompts::repair(self, role, agent)),
+            Work::Request { request } => {
+                let Some(asked) = self.run.experts.consultations.get_mut(&request) else { return };
+                asked.tries += 1;
+                expert = Some(asked.expert.clone());
+                (asked.task, prompts::expert(self, &request, agent))
+            }
+            Work::Plan => (None, prompts::planner(self, agent)),
+        };
+        let timeout = self.run.config.timeout(role).as_secs();
         let task = task.map(|no| self.at(no));
-        Dispatch {
-            agent,
-            role,
-            task: task.map(|task| task.spec.id.clone()),
-            title: task.and_then(Task::title),
-            expert: None,
-            resume: None,
-            timeout: self.run.config.timeout(role).as_secs(),
-            prompt,
-        }
+        let (task, title) = (task.map(|it| it.spec.id.clone()), task.and_then(Task::title));
+        let dispatch = Dispatch { agent, role, task, title, expert, resume, timeout, prompt };
+        self.out.effects.push(Effect::Dispatch(dispatch));
     }
 
     /// Gives an agent its number.

@@ -2,7 +2,7 @@
 //!
 //! The state is kept in parts, so that a step costs the same with ten tasks as with ten thousand:
 //! the [`DeliveryRun`], which is small, and one [`Task`] each. [`State::take_changed`] returns the tasks
-//! that a step changed; [`State::from_parts`] puts the parts together again.
+//! that a step changed.
 //!
 //! Nothing in it grows without bound. A task has at most one agent, one question and one consultation,
 //! and so has the infrastructure; slots bound the agents; notes, findings, files, criteria and experts
@@ -41,11 +41,6 @@ pub struct Start {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
-
-/// Parts that do not fit together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stored parts do not fit together: {0}")]
-pub struct PartsError(String);
 
 /// A delivery.
 #[derive(Clone, Debug)]
@@ -135,12 +130,8 @@ impl State {
         Self { run, index, tasks, out: StepOutput::new(now) }
     }
 
-    /// Puts stored parts together again; the tasks in the plan's order.
-    ///
-    /// # Errors
-    ///
-    /// [`PartsError`] if the run names a task that is not there.
-    pub fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, PartsError> {
+    /// Puts stored parts together again; the tasks in the plan's order. Says what does not fit.
+    pub(super) fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, String> {
         let agents = run.agents.values().chain(run.interrupted.values());
         let of_agents = agents.filter_map(|agent| agent.work.task());
         let of_questions = run.questions.values().filter_map(|question| question.about.task());
@@ -148,7 +139,9 @@ impl State {
         let of_remediation = run.remediation.iter().flat_map(|it| it.tasks.iter().copied());
         let mut named = of_agents.chain(of_questions).chain(of_consultations).chain(of_remediation);
         if let Some(no) = named.find(|no| *no >= tasks.len()) {
-            return Err(PartsError(format!("there is no task number {no}")));
+            return Err(format!(
+                "the stored parts do not fit together: there is no task number {no}"
+            ));
         }
         // 0.1.0 stored an empty title where the plan had none.
         run.title = title_of(&run.title, &tasks);

@@ -2,7 +2,7 @@
 
 use super::event::{Notice, Severity};
 use super::human::NewQuestion;
-use super::judge::{Accepted, RefusedSignal, evidence};
+use super::judge::{Accepted, RefusedSignal};
 use super::ledger::{FindingStatus, Raised};
 use super::locks;
 use super::matrix::{self, MatrixProblem};
@@ -139,15 +139,9 @@ impl State {
         no: usize,
         accepted: Accepted<'_>,
         code: &'static str,
-        why: String,
+        why: impl Into<String>,
     ) {
-        let refused = RefusedSignal {
-            name: accepted.kind.as_str().to_owned(),
-            code,
-            why,
-            evidence: evidence(accepted.signal, accepted.agent, Some(code)),
-        };
-        self.reply_refused(no, accepted.agent, vec![refused]);
+        self.reply_refused(no, accepted.agent, vec![RefusedSignal::new(accepted, code, why)]);
     }
 
     fn review_passed(&mut self, no: usize, accepted: Accepted<'_>) {
@@ -221,10 +215,8 @@ impl State {
 
     fn rework_because(&mut self, no: usize, accepted: Accepted<'_>, (by, because): (Role, &str)) {
         if self.at_mut(no).ledger.failed(by, accepted.signal) == Raised::OnlySettled {
-            let why =
-                "every finding in it was settled before; pass the work, or give evidence that is \
-                   new under the key Evidence"
-                    .to_owned();
+            let why = "every finding in it was settled before; pass the work, or give evidence \
+                       that is new under the key Evidence";
             return self.refuse_signal(no, accepted, "settled_finding", why);
         }
         let limit = self.run.config.failure_limit;
@@ -323,7 +315,7 @@ impl State {
         let mut acceptance = signal.list("acceptance_criteria");
         if acceptance.is_empty() {
             let why = "it has no acceptance criteria; list them under the key Acceptance Criteria";
-            return self.refuse_signal(no, accepted, "missing_criteria", why.to_owned());
+            return self.refuse_signal(no, accepted, "missing_criteria", why);
         }
         acceptance.truncate(CRITERIA_MAX);
         let approach = signal.field("technical_approach");

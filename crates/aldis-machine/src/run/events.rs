@@ -94,7 +94,6 @@ impl State {
 
     /// Takes over what a signal says.
     fn take_signal(&mut self, signal: &RunSignal) {
-        let now = self.now();
         let enters_phase = signal.phase.is_some() && signal.phase != self.reported.phase;
         if let Some(phase) = &signal.phase {
             self.reported.phase = Some(phase.clone());
@@ -112,7 +111,7 @@ impl State {
             self.reported.shown_progress = Some(shown.max(least));
         }
         if signal.meaning == Meaning::Done {
-            self.attempt.claimed_at = self.attempt.claimed_at.or(Some(now));
+            self.attempt.claimed_at = self.attempt.claimed_at.or(Some(self.now()));
         }
         remember(&mut self.attempt.signals, signal);
     }
@@ -196,20 +195,18 @@ impl State {
     /// The host retries by itself: until its service works again, that is no stagnation. The limits of
     /// time run on.
     pub(super) fn on_retry(&mut self, what: &str) -> Outcome {
-        let now = self.now();
         if !self.has_agent() || std::mem::replace(&mut self.attempt.retrying, true) {
             return Outcome::nothing();
         }
-        self.monitor.observe(now, &Observation::Waiting);
+        self.monitor.observe(self.now(), &Observation::Waiting);
         self.decided(Rule::HostRetrying, "The host retries after an error")
             .because(what)
             .next("nothing to do: the time until it works again does not count as missing progress")
     }
 
     fn host_works_again(&mut self) {
-        let now = self.now();
         if std::mem::take(&mut self.attempt.retrying) {
-            self.monitor.observe(now, &Observation::Awake);
+            self.monitor.observe(self.now(), &Observation::Awake);
         }
     }
 
@@ -269,9 +266,8 @@ impl State {
 
     /// Time passed: limits, waits that are over, silence.
     pub(super) fn on_tick(&mut self) -> Outcome {
-        let now = self.now();
         match self.status {
-            Status::Limited { until } | Status::Backoff { until } if now >= until => {
+            Status::Limited { until } | Status::Backoff { until } if self.now() >= until => {
                 self.end_wait()
             }
             Status::Working => self.while_working(),
@@ -281,8 +277,7 @@ impl State {
     }
 
     fn while_working(&mut self) -> Outcome {
-        let now = self.now();
-        let over = |since: Timestamp, most: u64| now.since(since).as_secs() >= most;
+        let over = |since: Timestamp, most: u64| self.now().since(since).as_secs() >= most;
         let grace = self.start.config.stagnation.grace_period;
         if self.is_out_of_time() {
             return self.stop_out_of_time();
@@ -320,14 +315,13 @@ impl State {
     /// An agent that is suspended for missing progress: the time of the run and the levels go on, so
     /// that a run that nobody looks after ends.
     fn while_suspended(&mut self) -> Outcome {
-        let now = self.now();
         if self.is_out_of_time() {
             return self.stop_out_of_time();
         }
         // 0.1.0 kept only since when it waited.
         let since = self.clock.paused_at.or(self.clock.waiting_since);
         if let (Some(since), Some(limit)) = (since, self.start.config.stagnation.pause_limit)
-            && now.since(since).as_secs() >= limit
+            && self.now().since(since).as_secs() >= limit
         {
             return self.on_expired_pause(limit);
         }

@@ -15,12 +15,11 @@ const QUOTE_MAX: usize = 200;
 
 impl State {
     pub(super) fn on_pause(&mut self, by: &str) -> Outcome {
-        let now = self.now();
         if self.status != Status::Working {
             return Outcome::nothing();
         }
         self.status = Status::Paused { stagnated: false };
-        self.pause_clocks(now);
+        self.pause_clocks(self.now());
         self.decided(Rule::Paused, "Suspending the agent")
             .because(requested(by))
             .next("`aldis resume` lets it work on")
@@ -28,12 +27,11 @@ impl State {
     }
 
     pub(super) fn on_resume(&mut self, by: &str) -> Outcome {
-        let now = self.now();
         if !matches!(self.status, Status::Paused { .. }) {
             return Outcome::nothing();
         }
         self.resume_clocks();
-        self.monitor.observe(now, &Observation::Human);
+        self.monitor.observe(self.now(), &Observation::Human);
         self.status = Status::Working;
         self.decided(Rule::Resumed, "Resuming the agent")
             .because(requested(by))
@@ -60,8 +58,7 @@ impl State {
 
     /// Keeps a message for the next prompt. A human's message resets what stagnation counts.
     pub(super) fn on_message(&mut self, text: &str, by: &str) -> Outcome {
-        let now = self.now();
-        self.monitor.observe(now, &Observation::Human);
+        self.monitor.observe(self.now(), &Observation::Human);
         self.add_feedback(format!("A message from the human you work for:\n\n{}", block(text)));
         let quote = beginning(text, QUOTE_MAX, &Token::Off);
         let message = Evidence::new("message", quote);
@@ -78,12 +75,11 @@ fn requested(by: &str) -> String {
 
 impl State {
     pub(super) fn on_answer(&mut self, id: &str, text: &str, by: &str) -> Outcome {
-        let now = self.now();
         let Some(question) = self.question.take_if(|question| question.id == id) else {
             return Outcome::nothing();
         };
         self.resume_clocks();
-        self.monitor.observe(now, &Observation::Human);
+        self.monitor.observe(self.now(), &Observation::Human);
         self.add_feedback(answered(&question.text, text));
         // The iteration that asked is repeated: a question does not use one up.
         let started = self.start_attempt();

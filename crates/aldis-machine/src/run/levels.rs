@@ -3,7 +3,7 @@
 use super::event::{Effect, Notice};
 use super::rule::Rule;
 use super::state::{Ending, Outcome, State, Status};
-use crate::stagnation::{Change, Level, Observation};
+use crate::stagnation::{Level, LevelChange, Observation};
 use crate::words::duration;
 
 impl State {
@@ -14,7 +14,7 @@ impl State {
     }
 
     /// What a change of the level means while the agent works.
-    pub(super) fn on_level_change(&mut self, change: Change) -> Outcome {
+    pub(super) fn on_level_change(&mut self, change: LevelChange) -> Outcome {
         let text = change.because;
         let working = self.status == Status::Working;
         // An agent that is suspended for this very reason is stopped by the next level.
@@ -66,7 +66,7 @@ impl State {
     /// What the level means between two iterations: the end, or what people are told before the next.
     pub(super) fn between_iterations(
         &mut self,
-        change: Option<&Change>,
+        change: Option<&LevelChange>,
     ) -> Result<Option<Effect>, Outcome> {
         let because = change.map(|change| change.because.clone());
         let notice = match self.monitor.level() {

@@ -18,7 +18,7 @@ use aldis_signal::signal::Meaning;
 const OUTPUT_MAX: usize = 4_000;
 
 /// What the signals of an iteration amount to. The order is that of the specification.
-enum Verdict<'s> {
+enum IterationVerdict<'s> {
     Blocked(&'s RunSignal),
     Asks(&'s RunSignal),
     /// Success after failure in one message is neither.
@@ -28,7 +28,7 @@ enum Verdict<'s> {
     Undecided,
 }
 
-impl<'s> Verdict<'s> {
+impl<'s> IterationVerdict<'s> {
     fn of(signals: &'s [RunSignal]) -> Self {
         let last = |meaning: Meaning| signals.iter().rfind(|signal| signal.meaning == meaning);
         if let Some(blocked) = last(Meaning::Blocked) {
@@ -87,7 +87,9 @@ impl State {
             return self.wait_after_crash(exit);
         }
         (self.counts.crashes, self.memory.last_crash) = (0, None);
-        if asked_to_stop && matches!(Verdict::of(&self.attempt.signals), Verdict::Undecided) {
+        if asked_to_stop
+            && matches!(IterationVerdict::of(&self.attempt.signals), IterationVerdict::Undecided)
+        {
             // It ran out of time before it could act on its feedback: the next prompt has it again.
             self.memory.feedback_given = 0;
         }
@@ -98,8 +100,8 @@ impl State {
     fn stopped(&mut self) -> Outcome {
         let unexplained = || "the agent did not say why".to_owned();
         let seen = self.evidence();
-        let (rule, summary, because, next) = match Verdict::of(&self.attempt.signals) {
-            Verdict::Blocked(signal) => {
+        let (rule, summary, because, next) = match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Blocked(signal) => {
                 let because = signal.text.clone().unwrap_or_else(unexplained);
                 let decided = self
                     .decided(Rule::Blocked, "Stopped: the agent is blocked")
@@ -108,7 +110,7 @@ impl State {
                     .next("remove what blocks it, then `aldis run --continue`");
                 return self.finish(Ending::Blocked, decided);
             }
-            Verdict::Failed(signal) => {
+            IterationVerdict::Failed(signal) => {
                 let because = signal.text.clone().unwrap_or_else(unexplained);
                 let decided = self
                     .decided(Rule::GaveUp, "Failed: the agent gave up")
@@ -117,18 +119,18 @@ impl State {
                     .next("fix the cause, then `aldis run --continue`");
                 return self.finish(Ending::Failed, decided);
             }
-            Verdict::Asks(signal) => {
+            IterationVerdict::Asks(signal) => {
                 let text =
                     signal.text.clone().unwrap_or_else(|| "The agent needs help.".to_owned());
                 return self.ask(Rule::QuestionAsked, text, seen);
             }
-            Verdict::Contradictory => (
+            IterationVerdict::Contradictory => (
                 Rule::Contradiction,
                 "Ignored the reports: success after failure in one message",
                 "the agent reported both, and only one can be true".to_owned(),
                 "the agent is asked which of the two is true",
             ),
-            Verdict::Done(signal) => (
+            IterationVerdict::Done(signal) => (
                 Rule::DoneClaimed,
                 "The agent claims to be done",
                 format!("it reported {}", signal.name),
@@ -137,7 +139,7 @@ impl State {
                     false => "the run is done if the work tree is in order",
                 },
             ),
-            Verdict::Undecided => (
+            IterationVerdict::Undecided => (
                 Rule::IterationEnded,
                 "The agent stopped without reporting done",
                 format!("iteration {} ended without a signal that means done", self.iteration),
@@ -206,9 +208,9 @@ impl State {
 
     /// The iteration is over and the work tree is known.
     fn judge(&mut self) -> Outcome {
-        match Verdict::of(&self.attempt.signals) {
-            Verdict::Done(_) => self.judge_claim(),
-            Verdict::Contradictory => {
+        match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Done(_) => self.judge_claim(),
+            IterationVerdict::Contradictory => {
                 let because = "the agent reported success after failure in one message";
                 let feedback = "Your last message reported success after failure. Report which of the \
                             two is true.";
@@ -216,7 +218,10 @@ impl State {
                 self.add_feedback(feedback.to_owned());
                 self.after_iteration(because, self.evidence())
             }
-            Verdict::Asks(_) | Verdict::Blocked(_) | Verdict::Failed(_) | Verdict::Undecided => {
+            IterationVerdict::Asks(_)
+            | IterationVerdict::Blocked(_)
+            | IterationVerdict::Failed(_)
+            | IterationVerdict::Undecided => {
                 let because = "the agent stopped without reporting done";
                 self.after_iteration(because, self.evidence())
             }
@@ -319,8 +324,8 @@ impl State {
     }
 
     fn finish_done(&mut self, how: &str, checked: &str) -> Outcome {
-        let name = match Verdict::of(&self.attempt.signals) {
-            Verdict::Done(signal) => signal.name.clone(),
+        let name = match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Done(signal) => signal.name.clone(),
             _ => "done".to_owned(),
         };
         let decided = self
@@ -333,9 +338,8 @@ impl State {
 
     /// The iteration is over and the work is not done.
     fn after_iteration(&mut self, because: &str, seen: Vec<Evidence>) -> Outcome {
-        let now = self.now();
         let observed = Observation::IterationEnded { iteration: self.iteration };
-        let change = self.monitor.observe(now, &observed);
+        let change = self.monitor.observe(self.now(), &observed);
         let notice = match self.between_iterations(change.as_ref()) {
             Ok(notice) => notice,
             Err(ended) => return ended,
@@ -370,8 +374,7 @@ impl State {
     }
 
     pub(super) fn is_out_of_time(&self) -> bool {
-        let now = self.now();
-        self.worked(now) >= self.start.config.timeout.saturating_mul(1_000)
+        self.worked(self.now()) >= self.start.config.timeout.saturating_mul(1_000)
     }
 
     pub(super) fn next_iteration(&mut self, because: &str, seen: Vec<Evidence>) -> Outcome {
@@ -406,8 +409,8 @@ impl State {
     /// Concludes an iteration whose work tree nobody inspects: a driver of 0.1.0 started the next one at
     /// once, and its journals are still replayed.
     pub(super) fn conclude_without_look(&mut self) -> Outcome {
-        match Verdict::of(&self.attempt.signals) {
-            Verdict::Done(_) => Outcome::nothing(),
+        match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Done(_) => Outcome::nothing(),
             _ if self.status == Status::Looking => self.judge(),
             _ => Outcome::nothing(),
         }
