@@ -111,7 +111,7 @@ impl State {
             self.reported.shown_progress = Some(shown.max(least));
         }
         if signal.meaning == Meaning::Done {
-            self.attempt.claimed_at = self.attempt.claimed_at.or(Some(self.now()));
+            self.attempt.claimed_at = self.attempt.claimed_at.or_else(|| Some(self.now()));
         }
         remember(&mut self.attempt.signals, signal);
     }

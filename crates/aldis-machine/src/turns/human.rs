@@ -32,7 +32,7 @@ impl State {
         let active = self.holder.active().map(|turn| turn.agent.clone());
         match (self.config.human_interrupt, active) {
             (HumanInterrupt::Parallel, _) => {
-                self.give_all(message, "`human_interrupt` is `parallel`")
+                self.give_all(message, "`human_interrupt` is `parallel`");
             }
             (HumanInterrupt::Inject, Some(active)) => {
                 let to = to.map_or(active, str::to_owned);
@@ -43,7 +43,7 @@ impl State {
                     .next("the turn continues");
             }
             (HumanInterrupt::Interrupt, Some(active)) => {
-                self.interrupt(to.unwrap_or(&active), message)
+                self.interrupt(to.unwrap_or(&active), message);
             }
             (HumanInterrupt::Queue, _) | (_, None) => {
                 let because = match self.config.human_interrupt {
