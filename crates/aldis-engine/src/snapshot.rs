@@ -37,7 +37,7 @@ pub enum State {
 
 /// A question that waits for a human.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct OpenQuestion {
     /// Its name in its run.
     pub id: String,
     /// The task it is about, where there are several.
@@ -51,8 +51,8 @@ pub struct Question {
 }
 
 /// The question of a machine that asks one at a time.
-fn single(asked: &run::Question) -> Question {
-    Question {
+fn single(asked: &run::Question) -> OpenQuestion {
+    OpenQuestion {
         id: asked.id.clone(),
         task: None,
         text: asked.text.clone(),
@@ -122,14 +122,14 @@ impl Snapshot {
     }
 
     /// Returns the questions that wait for a human, the oldest first.
-    pub fn questions(&self) -> Vec<Question> {
-        let mut questions: Vec<Question> = match &self.state {
+    pub fn questions(&self) -> Vec<OpenQuestion> {
+        let mut questions: Vec<OpenQuestion> = match &self.state {
             State::Run(state) => state.question().map(single).into_iter().collect(),
             State::Phases(state) => state.question().map(single).into_iter().collect(),
             State::Delivery(state) => {
                 let asked = state.run().questions.iter();
                 asked
-                    .map(|(id, asked)| Question {
+                    .map(|(id, asked)| OpenQuestion {
                         id: id.clone(),
                         task: state.task_of(asked.about).map(|task| task.spec.id.clone()),
                         text: asked.text.clone(),

@@ -10,7 +10,6 @@ use super::event::{BlockCap, MustAllow, Stop};
 use super::prompts;
 use super::rule::Rule;
 use super::state::{Effect, Outcome, SessionTurn, State};
-use crate::Decision;
 use crate::run::Question;
 use crate::words::counted;
 use aldis_signal::time::Timestamp;
@@ -95,8 +94,8 @@ pub(super) fn on_woken(
     };
     state.prompt_pending = false;
     state.human_messages.clear();
-    let decision = Decision::new(Rule::Woken, format!("Woke the session with {what}"))
+    Outcome::decided(Rule::Woken, format!("Woke the session with {what}"))
         .because("sent by a human while the agent waited")
-        .next(format!("the agent continues phase {}", state.phase));
-    Outcome::decided([Effect::Context { text }, Effect::WriteView], decision)
+        .next(format!("the agent continues phase {}", state.phase))
+        .with([Effect::Context { text }, Effect::WriteView])
 }

@@ -251,7 +251,9 @@ fn a_promise_ends_a_loop(kind: HostKind) {
     let asked = model.main_requests();
     assert_eq!(asked.len(), 2);
     assert_told(&asked[0], "<promise>ALL TESTS PASS</promise>");
-    assert_told(&asked[1], "<promise>ALL TESTS PASS</promise>");
+    // Codex escapes what a hook says.
+    let again = asked[1].told().concat().replace("&lt;", "<").replace("&gt;", ">");
+    assert!(again.contains("    <promise>ALL TESTS PASS</promise>"), "{again}");
 }
 
 fn model(replies: Vec<Reply>) -> ModelServer {

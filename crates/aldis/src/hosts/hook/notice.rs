@@ -26,7 +26,12 @@ pub(super) fn text(
     };
     let error = || {
         let error = state.last_error.as_ref().map_or("", |error| &error.message);
-        display::excerpt(error, ERROR_MAX)
+        display::excerpt(error.trim_end_matches('.'), ERROR_MAX)
+    };
+    // Agents end their questions themselves.
+    let asked = || match error() {
+        error if error.ends_with(['?', '!', '…']) => error,
+        error => error + ".",
     };
     let what = match Rule::of_stored(&decision.rule, &decision.summary)? {
         Rule::AllPhasesComplete | Rule::AutoComplete => "is complete".to_owned(),
@@ -40,7 +45,7 @@ pub(super) fn text(
         Rule::RecoverableError => {
             let id = state.question().map_or("", |question| &question.id);
             let answer = format!("aldis answer {id} TEXT --run {run}");
-            format!("needs you in phase {phase}: {}. Answer with a prompt, or: {answer}", error())
+            format!("needs you in phase {phase}: {} Answer with a prompt, or: {answer}", asked())
         }
         Rule::Stale => {
             "was left: no activity for too long. Continue it: aldis auto resume".to_owned()

@@ -76,7 +76,9 @@ fn an_answer_reaches_the_session_that_asked() {
         let (project, run, mut waiter) = parked(attended);
         assert!(waiter.is_waiting());
         let status = project.run(&["status"]).stdout;
-        assert!(status.contains("which branch?") && status.contains("q1"), "{status}");
+        assert!(status.contains("needs you in phase expansion"), "{status}");
+        let status = project.run(&["auto", "status"]).stdout;
+        assert!(status.contains("which branch?") && status.contains("aldis answer q1"), "{status}");
         let none = project.run(&["answer", "q7", "main"]);
         assert_eq!(none.code, 1, "{}", none.text());
         let answered = project.run(&["answer", "q1", "Use \u{1b}main."]);
