@@ -51,7 +51,7 @@ fn run_in(phase: &str) -> State {
 
 fn found(state: &State, text: &str, origin: Origin) -> Vec<PhaseFinding> {
     let dialect = super::prompts::builtin(&state.pipeline.dialect).unwrap();
-    let rules = Rules::new([dialect.clone()]);
+    let rules = Rules::new([dialect]);
     scan_messages(
         &rules,
         &state.expected_token(),

@@ -1,5 +1,7 @@
 //! What is added comes out again, and nothing else changes.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -130,10 +132,10 @@ proptest! {
     ) {
         let mut file = String::new();
         for (name, value) in &values {
-            file.push_str(&format!("{name} = {}\n", Value::from(value.as_str())));
+            let _ = writeln!(file, "{name} = {}", Value::from(value.as_str()));
         }
         for (name, value) in &tables {
-            file.push_str(&format!("\n[t.{name}]\nvalue = {}\n", Value::from(value.as_str())));
+            let _ = writeln!(file, "\n[t.{name}]\nvalue = {}", Value::from(value.as_str()));
         }
         prop_assume!(parse_table(file.as_bytes()).is_ok());
         let added = add(&table(), &file);
