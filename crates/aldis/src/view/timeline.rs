@@ -129,11 +129,14 @@ pub fn svg(timeline: &Timeline) -> String {
 
 fn draw_lane(out: &mut String, timeline: &Timeline, lane: &Lane, middle: f64) {
     let label = escaped(&lane.label, LABEL_MAX);
-    push(out, format_args!(
-        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" fill=\"currentColor\">{label}</text>",
-        x = LABELS - 10.0,
-        y = middle + 4.0
-    ));
+    push(
+        out,
+        format_args!(
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" fill=\"currentColor\">{label}</text>",
+            x = LABELS - 10.0,
+            y = middle + 4.0
+        ),
+    );
     for span in lane.spans.iter().take(PARTS_MAX) {
         let (from, to) = (place(timeline, span.from), place(timeline, span.to));
         let (width, title) = ((to - from).max(NARROWEST), escaped(&span.title, TITLE_MAX));
@@ -153,10 +156,13 @@ fn bar(out: &mut String, kind: SpanKind, (x, middle, width): (f64, f64, f64), ti
         SpanKind::Wait => ("wait", "#d97706", BARS[2]),
     };
     let y = middle - height / 2.0;
-    push(out, format_args!(
-        "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" \
+    push(
+        out,
+        format_args!(
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" \
          fill=\"{fill}\"><title>{title}</title></rect>"
-    ));
+        ),
+    );
 }
 
 fn symbol(out: &mut String, kind: MarkKind, (x, y): (f64, f64), title: &str) {
@@ -172,10 +178,13 @@ fn symbol(out: &mut String, kind: MarkKind, (x, y): (f64, f64), title: &str) {
         MarkKind::Note => (x - 5.0, y),
     };
     let halo = format!("<path d=\"M{x:.1},{y:.1} {path}\" fill=\"none\"");
-    push(out, format_args!(
-        "<g class=\"{class}\">{halo} stroke=\"#fff\" stroke-width=\"6\"/>\
+    push(
+        out,
+        format_args!(
+            "<g class=\"{class}\">{halo} stroke=\"#fff\" stroke-width=\"6\"/>\
          {halo} stroke=\"{color}\" stroke-width=\"2.5\"/><title>{title}</title></g>"
-    ));
+        ),
+    );
 }
 
 /// Lines and times below the rows.
@@ -196,18 +205,24 @@ fn axis(out: &mut String, timeline: &Timeline, bottom: f64) {
             break;
         }
         let (x, label) = (place(timeline, at), written(at, form));
-        push(out, format_args!(
-            "<path d=\"M{x:.1},{TOP} V{bottom}\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\
+        push(
+            out,
+            format_args!(
+                "<path d=\"M{x:.1},{TOP} V{bottom}\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\
              <text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\" fill=\"currentColor\">{label}</text>",
-            y = bottom + 16.0
-        ));
+                y = bottom + 16.0
+            ),
+        );
     }
 }
 
 fn legend(out: &mut String, y: f64) {
     let mut x = LABELS;
-    let mut text = |out: &mut String, x: f64, what: &str| {
-        push(out, format_args!("<text x=\"{x}\" y=\"{}\" fill=\"currentColor\">{what}</text>", y + 4.0));
+    let text = |out: &mut String, x: f64, what: &str| {
+        push(
+            out,
+            format_args!("<text x=\"{x}\" y=\"{}\" fill=\"currentColor\">{what}</text>", y + 4.0),
+        );
     };
     for (kind, what) in
         [(SpanKind::Work, "work"), (SpanKind::Check, "check"), (SpanKind::Wait, "waiting")]

@@ -7,10 +7,20 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
     (
         "acp/v1_turn.jsonl",
         Format::Acp,
-        &["session sess_1", "tool execute cargo test", "ended call_1", "spent 0 $45000", "ended true"],
+        &[
+            "session sess_1",
+            "tool execute cargo test",
+            "ended call_1",
+            "spent 0 $45000",
+            "ended true",
+        ],
     ),
     ("acp/v2_draft_turn.jsonl", Format::Acp, &["session sess_1", "ended true"]),
-    ("amp/stream.jsonl", Format::ClaudeStream, &["session T-1", "tool Bash cargo test", "ended toolu_1", "ended true"]),
+    (
+        "amp/stream.jsonl",
+        Format::ClaudeStream,
+        &["session T-1", "tool Bash cargo test", "ended toolu_1", "ended true"],
+    ),
     (
         "claude_code/stream.jsonl",
         Format::ClaudeStream,
@@ -67,12 +77,22 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
     (
         "copilot/stream.jsonl",
         Format::Copilot,
-        &["tool bash cargo test", "ended t1", "session 06b41838-31ab-4dc4-8481-96d85281bfa7", "ended true"],
+        &[
+            "tool bash cargo test",
+            "ended t1",
+            "session 06b41838-31ab-4dc4-8481-96d85281bfa7",
+            "ended true",
+        ],
     ),
     (
         "cursor/stream.jsonl",
         Format::CursorStream,
-        &["session c6b62c6f-7ead-4fd6-9922-e952131177ff", "tool shell cargo test", "ended toolu_1 0", "ended true"],
+        &[
+            "session c6b62c6f-7ead-4fd6-9922-e952131177ff",
+            "tool shell cargo test",
+            "ended toolu_1 0",
+            "ended true",
+        ],
     ),
     (
         "droid/exec_result.json",
