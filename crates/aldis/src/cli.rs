@@ -18,6 +18,7 @@ mod output;
 mod plan;
 mod prompt;
 mod replay;
+mod report;
 mod run;
 mod scan;
 mod schema;
@@ -102,6 +103,7 @@ enum Command {
     Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    Report(report::ReportArgs),
     /// Resume a paused run
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
@@ -177,6 +179,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     };
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
+    io.verbose = cli.logging.is_verbose();
     if let Some(manner) = cli.command.logs()
         && let Err(error) = cli.logging.start(manner, io.color_stderr)
     {
@@ -205,6 +208,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Report(args) => report::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
