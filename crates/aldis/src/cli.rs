@@ -186,7 +186,25 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         report(io, &error);
         return Outcome::Error.code();
     }
-    let result = match cli.command {
+    let is_hook = matches!(cli.command, Command::Hook(_));
+    let result = dispatch(io, cli.command);
+    // Nothing after it may change what the host is told.
+    if let (true, Ok(outcome)) = (is_hook, &result) {
+        return outcome.code();
+    }
+    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
+        Ok(outcome) => outcome.code(),
+        Err(CommandError::Closed) => Outcome::Yes.code(),
+        Err(error) => {
+            report(io, &error);
+            Outcome::Error.code()
+        }
+    }
+}
+
+/// Runs a command.
+fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+    match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
         Command::Answer(args) => control::answer(io, &args),
@@ -199,8 +217,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
-        // Nothing after it may change what the host is told.
-        Command::Hook(args) => return hook::run(io, &args).code(),
+        Command::Hook(args) => Ok(hook::run(io, &args)),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
@@ -223,14 +240,6 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
-    };
-    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
-        Ok(outcome) => outcome.code(),
-        Err(CommandError::Closed) => Outcome::Yes.code(),
-        Err(error) => {
-            report(io, &error);
-            Outcome::Error.code()
-        }
     }
 }
 

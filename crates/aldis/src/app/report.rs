@@ -48,7 +48,8 @@ pub(crate) fn report(
     let Some(snapshot) = engine.snapshot(id)? else { return Ok(None) };
     let store = engine.store();
     let view = RunView::new(&snapshot, now);
-    let filter = DecisionFilter { run: Some(id.clone()), limit: LOOK_BACK, ..DecisionFilter::default() };
+    let filter =
+        DecisionFilter { run: Some(id.clone()), limit: LOOK_BACK, ..DecisionFilter::default() };
     let mut decisions: Vec<DecisionForm> =
         store.decisions(&filter)?.iter().filter_map(DecisionForm::new).collect();
     decisions.reverse();
@@ -56,7 +57,8 @@ pub(crate) fn report(
     let answers = answers(store, id)?;
     let mut history = History::new(decisions, ended, &answers);
     let mut form = form(&snapshot, &view, ended);
-    form.agents = LoggedAgent::all_of(state, id).iter().map(|agent| worked(state, id, agent)).collect();
+    form.agents =
+        LoggedAgent::all_of(state, id).iter().map(|agent| worked(state, id, agent)).collect();
     changes(&mut form, &snapshot);
     form.claims = std::mem::take(&mut history.claims);
     form.waits = std::mem::take(&mut history.waits);
@@ -143,8 +145,12 @@ fn answers(store: &dyn Store, id: &RunId) -> Result<BTreeMap<Timestamp, String>,
 /// What an agent did, from its log: the tools it used, and its last words.
 fn worked(state: &Path, id: &RunId, agent: &LoggedAgent) -> ReportAgent {
     let role = Some(agent.role.clone()).filter(|role| !role.is_empty());
-    let mut worked =
-        ReportAgent { agent: agent.agent, role, task: agent.task.clone(), ..ReportAgent::default() };
+    let mut worked = ReportAgent {
+        agent: agent.agent,
+        role,
+        task: agent.task.clone(),
+        ..ReportAgent::default()
+    };
     let rules = Rules::new([]);
     let listening = Listening::live(&rules, Input::Auto, true);
     let mut listener = Listener::new(listening, Some(&Zone::utc()));
@@ -153,7 +159,9 @@ fn worked(state: &Path, id: &RunId, agent: &LoggedAgent) -> ReportAgent {
             *worked.tools.entry(tool_name(&name, is_command)).or_default() += 1;
         }
         Report::Host(HostEvent::ToolEnded { failed: true, .. }) => worked.failed += 1,
-        Report::Text { origin, text, whole } if origin.role == Role::Assistant && !origin.sidechain => {
+        Report::Text { origin, text, whole }
+            if origin.role == Role::Assistant && !origin.sidechain =>
+        {
             let last = worked.last_words.get_or_insert_default();
             if whole {
                 last.clear();

@@ -31,8 +31,8 @@ use crate::settings::config::{Layered, Node, Supervision, decode};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
-use crate::view::live::{Detail, OutputOptions};
 use crate::view::live::run::RunReporter;
+use crate::view::live::{Detail, OutputOptions};
 
 /// Supervise an agent until its work is verifiably done
 ///

@@ -24,7 +24,7 @@ use super::real::Real;
 use super::repository::{Repository, partial_work};
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
-use crate::agents::git::Since;
+use crate::agents::git::{Git, Since};
 use crate::agents::listener::{Found, Report};
 use crate::error::CommandError;
 use crate::hosts;
@@ -38,6 +38,8 @@ use crate::view::live::tools::ToolCall;
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a process that did not stop when it was asked has to end.
 const LAST_GRACE: Duration = Duration::from_secs(1);
+/// How many commits are counted at the end.
+const COMMITS_MAX: usize = 1_000;
 /// How many near misses are told apart from those that come again.
 const HINTS_MAX: usize = 64;
 
@@ -113,7 +115,10 @@ pub(crate) fn supervise(
     let Supervised { id, ending, now, state, mut live } =
         supervise_in(&mut world, engine, run, (plan, live), first)?;
     world.finish(&id).iter().for_each(|problem| live.problem(now, problem));
-    live.ended(now, &state, ending);
+    let git = Git::around(&plan.directory);
+    let changes = git.as_ref().and_then(|git| git.commits_since(state.base()?, COMMITS_MAX).ok());
+    let branch = git.and_then(|git| git.branch());
+    live.ended(now, &state, ending, (changes.map_or(0, |commits| commits.len()), branch));
     Ok(ending)
 }
 

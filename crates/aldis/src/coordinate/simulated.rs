@@ -26,9 +26,9 @@ pub use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure}
 pub use crate::agents::git::Since;
 pub use crate::notify::TerminalNotice;
 use crate::settings::prompt_by::PromptBy;
-use crate::view::live::{Detail, OutputOptions};
 use crate::view::live::delivery::DeliveryReporter;
 use crate::view::live::run::RunReporter;
+use crate::view::live::{Detail, OutputOptions};
 
 /// Where the project is; nobody looks there.
 pub const PROJECT: &str = "/simulated/project";

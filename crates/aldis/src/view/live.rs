@@ -159,7 +159,8 @@ impl Output {
         let (mark, run, title) =
             (self.paint.good("●"), self.paint.strong(run), self.paint.strong(display::line(title)));
         let break_off = if length > self.columns() { "\n  " } else { "   " };
-        let head = format!("{mark} {run}  {title}{break_off}{}", self.paint.dim(display::line(how)));
+        let head =
+            format!("{mark} {run}  {title}{break_off}{}", self.paint.dim(display::line(how)));
         self.print(&head);
     }
 
@@ -207,7 +208,9 @@ impl Output {
         if said.is_empty() {
             return;
         }
-        self.end_row(now);
+        if let Some(row) = self.tools.take_over(self.paint) {
+            self.row(now, &row);
+        }
         let most = if self.is_verbose() { usize::MAX } else { WORDS_MAX };
         for line in said.iter().take(most) {
             self.lines(now, if own { Manner::Plain } else { Manner::Dim }, line);
@@ -306,7 +309,8 @@ impl Output {
         self.bottom.finish_and_clear();
         let paint = self.paint;
         let mark = if end.good { paint.good("✔") } else { paint.bad("✘") };
-        let mut lines = vec![format!("{mark} {}{}", paint.strong(end.title), end.detail)];
+        let title = capital(end.title);
+        let mut lines = vec![format!("{mark} {}{}", paint.strong(title), end.detail)];
         if let Some(refused) = &end.refused {
             let refused = display::excerpt(&redact(refused), REFUSED_MAX);
             lines.push(format!("  last claim refused: {refused}"));
@@ -353,4 +357,10 @@ impl Output {
         let size = self.options.terminal.then(|| console::Term::stdout().size_checked()).flatten();
         size.map_or(COLUMNS, |(_, columns)| usize::from(columns))
     }
+}
+
+/// As the beginning of a sentence.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -21,6 +21,13 @@ use super::wire::run::DecisionForm;
 
 /// How much of a check's output is shown.
 const OUTPUT_LINES: usize = 12;
+/// What the row of a whole run is called, by its machine.
+const WHOLE: [(&str, &str); 4] = [
+    ("run", "the agent"),
+    ("delivery", "the delivery"),
+    ("phases", "the session"),
+    ("turns", "the channel"),
+];
 /// How many decisions are told.
 const DECISIONS_MAX: usize = 200;
 
@@ -76,7 +83,7 @@ impl History {
             None => {}
         }
         if let Some(kind) = mark {
-            let title = format!("{}: {}", form.summary, redact(&form.because));
+            let title = format!("{} ({})", form.summary, redact(&form.because));
             self.row(&form.task).lane.marks.push(Mark { at: form.at, kind, title });
         }
         if let Some(fate) = claim {
@@ -108,7 +115,8 @@ impl History {
             return;
         }
         // A verdict about nothing that was claimed tells of no claim.
-        let Some(seen) = form.evidence.iter().find(|seen| seen.what == "signal") else { return };
+        let mut signals = form.evidence.iter().filter(|seen| seen.what == "signal");
+        let Some(seen) = signals.next_back() else { return };
         self.claims.push(ReportClaim {
             at: form.at,
             task: form.task.clone(),
@@ -124,7 +132,8 @@ impl History {
         let open = |it: &&mut ReportQuestion| it.answered.is_none() && it.task == form.task;
         if let Some(question) = self.questions.iter_mut().find(open) {
             let said = form.evidence.iter().find(|seen| seen.what == "said");
-            let answer = said.map(|said| said.quote.clone()).or_else(|| answers.get(&form.at).cloned());
+            let answer =
+                said.map(|said| said.quote.clone()).or_else(|| answers.get(&form.at).cloned());
             question.answered = Some(form.at);
             question.answer = answer.map(|answer| redact(&answer).into_owned());
         }
@@ -153,7 +162,7 @@ impl History {
     /// Returns the timeline of a run. Rows have the titles of their tasks.
     pub(crate) fn timeline(self, form: &ReportForm) -> Timeline {
         let title = |task: &Option<String>| match task {
-            None => form.run.clone(),
+            None => WHOLE.iter().find(|it| it.0 == form.machine).map_or("", |it| it.1).to_owned(),
             Some(id) => {
                 let task = form.tasks.iter().find(|task| task.task == *id);
                 task.map(|task| &task.title).filter(|it| !it.is_empty()).unwrap_or(id).clone()

@@ -146,7 +146,8 @@ pub(crate) fn task_rows(
     wanted
         .map(|task| {
             let tool = tools.get(&task.task).filter(|_| task.role.is_some());
-            let doing = task.progress.iter().chain(tool).map(|text| display::excerpt(text, TASK_DOING));
+            let doing =
+                task.progress.iter().chain(tool).map(|text| display::excerpt(text, TASK_DOING));
             let doing = doing.map(|text| format!("  {text}")).collect::<String>();
             format!("{}{doing}", task_row(paint, now, task, &complete, widest.min(TASK_ID_MAX)))
         })

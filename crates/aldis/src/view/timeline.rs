@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 
 use super::display;
@@ -249,9 +250,9 @@ fn place(timeline: &Timeline, at: Timestamp) -> f64 {
     LABELS + (part / whole).clamp(0.0, 1.0) * (WIDTH - LABELS - RIGHT)
 }
 
-/// Words of others as the text of an element.
+/// Words of others as the text of an element, without secrets.
 fn escaped(text: &str, most: usize) -> String {
-    let text = display::excerpt(text, most);
+    let text = display::excerpt(&redact(text), most);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use aldis_machine::{Decision, Machine as _};
 use aldis_machine::delivery::{Dispatch, Ending, Rule, State};
+use aldis_machine::{Decision, Machine as _};
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Parser};
@@ -91,7 +91,13 @@ impl DeliveryReporter {
     }
 
     /// Shows that an agent calls a tool.
-    pub(crate) fn tool(&mut self, now: Timestamp, by: &Dispatch, call: &ToolCall<'_>, within_: &Path) {
+    pub(crate) fn tool(
+        &mut self,
+        now: Timestamp,
+        by: &Dispatch,
+        call: &ToolCall<'_>,
+        within_: &Path,
+    ) {
         let call = ToolCall { about: within(call.about, within_), ..*call };
         self.output.tell(now, about(by), &call.to_string(), LiveEvent::of_call(&call));
         if let Some(task) = &by.task {
@@ -167,7 +173,7 @@ impl DeliveryReporter {
         };
         let title = ending.as_str().replace('_', " ");
         self.output.tell(now, About::default(), &format!("{title}{detail}"), event);
-        let more = format!("aldis tasks {run} · aldis why TASK · aldis log {run}");
+        let more = format!("aldis tasks {run} · aldis why TASK · aldis report {run}");
         let good = ending == Ending::Complete;
         self.output.ended(now, &End { good, title: &title, detail, refused, next, more });
     }
@@ -224,9 +230,11 @@ fn bottom(
     let Ok(run) = RunId::new(run) else { return Vec::new() };
     let tasks: Vec<TaskLine> =
         state.tasks().iter().map(|task| TaskLine::new(&run, state, task)).collect();
-    let rows = task_rows(paint, now, &tasks, tools, |task| {
-        task.role.is_some() || task.question.is_some()
-    });
+    let rows =
+        task_rows(paint, now, &tasks, tools, |task| task.role.is_some() || task.question.is_some());
     let head = format!("  {}   {working} at work", tally(state));
-    [head].into_iter().chain(rows.into_iter().take(TASKS_MAX).map(|row| format!("  {row}"))).collect()
+    [head]
+        .into_iter()
+        .chain(rows.into_iter().take(TASKS_MAX).map(|row| format!("  {row}")))
+        .collect()
 }

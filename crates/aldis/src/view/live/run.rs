@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_machine::{Decision, Machine as _};
 use aldis_machine::run::{AgentExit, Ending, Exit, Notice, Rule, State, Status, Usage};
 use aldis_machine::stagnation::Level;
+use aldis_machine::{Decision, Machine as _};
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Meaning, Origin, Parser, Role, Via};
@@ -126,10 +126,12 @@ impl RunReporter {
         let phase = after.phase().map(|phase| format!(" {phase}"));
         let last = after.signals().iter().rfind(|signal| signal.meaning == Meaning::Progress);
         let said = last.and_then(|signal| signal.text.as_deref());
+        let said = said.filter(|said| said.trim().trim_end_matches('%').parse::<u8>().is_err());
         let said = said.map(|said| format!(": \"{}\"", excerpt(&redact(said), REASON_MAX)));
         let text = [Some("progress".to_owned()), percent, phase, said];
         let text: String = text.into_iter().flatten().collect();
-        let (progress, phase) = (after.progress(), after.phase().map(str::to_owned));
+        let phase = after.phase().map(|phase| redact(phase).into_owned());
+        let progress = after.progress();
         let event = LiveEvent::Progress { progress, phase };
         self.output.tell(now, About::default(), &text, event);
         self.output.show(now, Manner::Plain, &text);
@@ -137,8 +139,10 @@ impl RunReporter {
 
     /// Shows what became of a claim, or that there was none.
     fn claim(&mut self, now: Timestamp, decision: &Decision, state: &State, goes_on: bool) {
-        let Some(rule) = Rule::ALL.iter().find(|rule| rule.as_str() == decision.rule) else { return };
-        let claim = decision.evidence.iter().find(|seen| seen.what == "signal");
+        let Some(rule) = Rule::ALL.iter().find(|rule| rule.as_str() == decision.rule) else {
+            return;
+        };
+        let claim = decision.evidence.iter().rfind(|seen| seen.what == "signal");
         let claims = match claim.map(|claim| claim.via) {
             Some(Via::Call) => "claims done (by call)",
             _ => "claims done",
@@ -153,7 +157,10 @@ impl RunReporter {
             Rule::CheckFailed => {
                 let code = self.checked.take().and_then(|exit| exit.code);
                 let code = code.map(|code| format!(" (exit {code})")).unwrap_or_default();
-                (Manner::Bad, format!("{claims} → {verify} failed{code}{}", back("Sent the output back.")))
+                (
+                    Manner::Bad,
+                    format!("{claims} → {verify} failed{code}{}", back("Sent the output back.")),
+                )
             }
             Rule::ClaimRefused => {
                 let because = state.last_refusal().map_or("", |refused| &refused.because);
@@ -172,7 +179,8 @@ impl RunReporter {
         self.output.show(now, manner, &text);
         if *rule == Rule::CheckFailed {
             let output = decision.evidence.iter().find(|seen| seen.what == "output");
-            let lines: Vec<&str> = output.map_or("", |seen| &seen.quote).trim_end().lines().collect();
+            let lines: Vec<&str> =
+                output.map_or("", |seen| &seen.quote).trim_end().lines().collect();
             let most = CHECK_LINES[usize::from(self.output.is_verbose())];
             let shown = lines[lines.len().saturating_sub(most)..].join("\n");
             self.output.show(now, Manner::Dim, &shown);
@@ -240,7 +248,13 @@ impl RunReporter {
     }
 
     /// Shows how a call ended.
-    pub(crate) fn tool_ended(&mut self, now: Timestamp, call: &str, failed: bool, code: Option<i64>) {
+    pub(crate) fn tool_ended(
+        &mut self,
+        now: Timestamp,
+        call: &str,
+        failed: bool,
+        code: Option<i64>,
+    ) {
         let event = LiveEvent::ToolEnded { call: call.to_owned(), failed, exit_code: code };
         self.output.tell(now, About::default(), if failed { "failed" } else { "ended" }, event);
         self.output.tool_ended(now, (call, failed, code));
@@ -293,7 +307,7 @@ impl RunReporter {
         let what = format!("{tool} {}", excerpt(about, TITLE_MAX));
         let cure = if cure.is_empty() { String::new() } else { format!("; {cure} allows it") };
         let text = format!("the host denied {}{cure}", what.trim());
-        let event = LiveEvent::Denied { tool: tool.to_owned(), about: about.to_owned() };
+        let event = LiveEvent::Denied { tool: tool.to_owned(), about: redact(about).into_owned() };
         self.output.tell(now, About::default(), &text, event);
         self.output.show(now, Manner::Bad, &text);
     }
@@ -311,7 +325,13 @@ impl RunReporter {
     }
 
     /// Says how it ended, and where to read more.
-    pub(crate) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
+    pub(crate) fn ended(
+        &mut self,
+        now: Timestamp,
+        state: &State,
+        ending: Ending,
+        (commits, branch): (usize, Option<String>),
+    ) {
         let run = self.output.run.clone();
         let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
@@ -337,9 +357,15 @@ impl RunReporter {
         };
         let worked = rough(Duration::from_millis(state.worked(now)));
         let iterations = counted(state.iteration().into(), "iteration");
-        let detail = format!(" after {iterations}, {worked}{cost}{why}");
+        let branch = branch.map(|branch| format!(" on {}", display::line(&branch)));
+        let commits = (commits > 0).then(|| {
+            let commits = counted(u64::try_from(commits).unwrap_or(u64::MAX), "commit");
+            format!(". {commits}{}", branch.unwrap_or_default())
+        });
+        let commits = commits.unwrap_or_default();
+        let detail = format!(" after {iterations}, {worked}{cost}{why}{commits}");
         self.output.tell(now, About::default(), &format!("{title}{detail}"), event);
-        let more = format!("aldis why {run} · aldis output {run}");
+        let more = format!("aldis why {run} · aldis output {run} · aldis report {run}");
         let good = ending == Ending::Done;
         self.output.ended(now, &End { good, title: &title, detail, refused, next, more });
     }
@@ -452,7 +478,10 @@ fn status_line(
             break;
         }
         let left = parts.iter().flatten().count();
-        parts.iter_mut().filter(|_| left > 1).for_each(|part| drop(part.take_if(|it| it.0 == rank)));
+        parts
+            .iter_mut()
+            .filter(|_| left > 1)
+            .for_each(|part| drop(part.take_if(|it| it.0 == rank)));
     }
     let line = line(&parts);
     let warns = level.is_some() || *state.status() != Status::Working;

@@ -71,7 +71,8 @@ impl ToolRow {
             end: None,
         };
         let own = Paint { on: false };
-        let before: usize = self.calls.iter().map(|call| width(&text(own, call)) + BETWEEN.len()).sum();
+        let before: usize =
+            self.calls.iter().map(|call| width(&text(own, call)) + BETWEEN.len()).sum();
         let full = before > 0 && before + width(&shown.text) > columns;
         let row = if full { self.take(paint) } else { None };
         self.calls.push(shown);
@@ -110,9 +111,23 @@ impl ToolRow {
         Some(row)
     }
 
+    /// Returns the calls that are over: what is said now comes after them, and before those that are not.
+    pub(super) fn take_over(&mut self, paint: Paint) -> Option<String> {
+        let calls = std::mem::take(&mut self.calls);
+        let (over, left): (Vec<Shown>, Vec<Shown>) =
+            calls.into_iter().partition(|call| call.end.is_some());
+        self.calls = left;
+        joined(paint, &over)
+    }
+
     /// Returns the row if nothing was added for a while. Where it is drawn at the bottom meanwhile, it
     /// waits until all of its calls are over.
-    pub(super) fn take_ripe(&mut self, now: Timestamp, paint: Paint, drawn: bool) -> Option<String> {
+    pub(super) fn take_ripe(
+        &mut self,
+        now: Timestamp,
+        paint: Paint,
+        drawn: bool,
+    ) -> Option<String> {
         let waited = now.since(self.changed?) >= PATIENCE;
         let over = !drawn || self.calls.iter().all(|call| call.end.is_some());
         if waited && over { self.take(paint) } else { None }
@@ -120,9 +135,13 @@ impl ToolRow {
 
     /// Returns the row as it is.
     pub(super) fn row(&self, paint: Paint) -> Option<String> {
-        let calls: Vec<String> = self.calls.iter().map(|call| text(paint, call)).collect();
-        (!calls.is_empty()).then(|| calls.join(BETWEEN))
+        joined(paint, &self.calls)
     }
+}
+
+fn joined(paint: Paint, calls: &[Shown]) -> Option<String> {
+    let calls: Vec<String> = calls.iter().map(|call| text(paint, call)).collect();
+    (!calls.is_empty()).then(|| calls.join(BETWEEN))
 }
 
 /// A call and how it ended. Only of commands it is worth a word that they did not fail.
@@ -159,9 +178,7 @@ pub(crate) fn tool_name(name: &str, is_command: bool) -> String {
     if is_command {
         return "Bash".to_owned();
     }
-    let name = display::line(&name.replace('_', " "));
-    let mut letters = name.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    super::capital(&display::line(&name.replace('_', " ")))
 }
 
 /// What a call is about as people see it: paths within the directory of the agent without it.
@@ -188,9 +205,12 @@ mod tests {
     #[test]
     fn short_calls_share_a_line_and_a_failure_ends_it() {
         let mut row = ToolRow::default();
-        let mut push = |row: &mut ToolRow, it: ToolCall<'_>| row.push(at(0), &it, (PLAIN, 40));
+        let push = |row: &mut ToolRow, it: ToolCall<'_>| row.push(at(0), &it, (PLAIN, 40));
         assert_eq!(push(&mut row, call("1", "Read", "src/a.rs")), None);
-        assert_eq!(push(&mut row, ToolCall { lines: Some((6, 2)), ..call("2", "edit", "b") }), None);
+        assert_eq!(
+            push(&mut row, ToolCall { lines: Some((6, 2)), ..call("2", "edit", "b") }),
+            None
+        );
         assert_eq!(row.ended(at(1), ("1", false, None), PLAIN), None);
         let full = push(&mut row, call("3", "command_execution", "npm test"));
         assert_eq!(full.unwrap(), "Read src/a.rs · Edit b (+6 -2)");
@@ -198,6 +218,18 @@ mod tests {
         assert_eq!(failed.unwrap(), "Bash npm test  ✗ 1");
         assert_eq!(row.ended(at(2), ("2", false, None), PLAIN), None);
         assert_eq!(row.row(PLAIN), None);
+    }
+
+    /// Hosts complete a message when the first of its calls is answered.
+    #[test]
+    fn words_come_before_the_calls_that_they_announce() {
+        let mut row = ToolRow::default();
+        row.push(at(0), &call("1", "Read", "a"), (PLAIN, 80));
+        row.ended(at(0), ("1", false, None), PLAIN);
+        row.push(at(0), &call("2", "Read", "b"), (PLAIN, 80));
+        assert_eq!(row.take_over(PLAIN).unwrap(), "Read a");
+        assert_eq!(row.take_over(PLAIN), None);
+        assert_eq!(row.take(PLAIN).unwrap(), "Read b");
     }
 
     #[test]

@@ -51,14 +51,15 @@ fn moments(lines: &mut Vec<String>, timeline: &Timeline) {
     let rows = timeline.lanes.iter().flat_map(|lane| lane.marks.iter().map(move |it| (lane, it)));
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|(_, mark)| mark.at);
+    let is_one = timeline.lanes.len() == 1;
     lines.extend(rows.into_iter().map(|(lane, mark)| {
         let symbol = match mark.kind {
             MarkKind::Good => "✓",
             MarkKind::Bad => "✗",
             MarkKind::Note => "·",
         };
-        let (at, label) = (clock_time(mark.at), inline(&lane.label));
-        format!("- {at} {symbol} {label}: {}", cut(&mark.title))
+        let label = if is_one { String::new() } else { format!("{}: ", inline(&lane.label)) };
+        format!("- {} {symbol} {label}{}", clock_time(mark.at), cut(&mark.title))
     }));
 }
 
@@ -74,7 +75,8 @@ fn cut(text: &str) -> String {
 fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in display::line(text).chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '&') {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '&')
+        {
             out.push('\\');
         }
         out.push(c);

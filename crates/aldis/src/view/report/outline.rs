@@ -11,7 +11,11 @@ use crate::view::wire::report::{ClaimFate, ReportAgent, ReportClaim, ReportForm}
 /// A part of a report. The words in it are not made harmless yet.
 pub(super) enum Block<'f> {
     /// What it is about, and how that ended.
-    Title { title: &'f str, outcome: &'f str, good: bool },
+    Title {
+        title: &'f str,
+        outcome: &'f str,
+        good: bool,
+    },
     Heading(&'static str),
     /// A label and what belongs to it.
     Facts(Vec<(&'static str, String)>),
@@ -19,7 +23,10 @@ pub(super) enum Block<'f> {
     Quote(&'f str),
     /// What a program printed.
     Output(&'f str),
-    Table { head: &'static [&'static str], rows: Vec<Vec<String>> },
+    Table {
+        head: &'static [&'static str],
+        rows: Vec<Vec<String>>,
+    },
     /// The timeline.
     Picture,
 }
@@ -110,7 +117,13 @@ fn tasks<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
     if !form.tasks.is_empty() {
         let rows = form.tasks.iter().map(|task| {
             let why = task.setback.clone().unwrap_or_default();
-            vec![task.title.clone(), task.task.clone(), task.status.clone(), task.round.to_string(), why]
+            vec![
+                task.title.clone(),
+                task.task.clone(),
+                task.status.clone(),
+                task.round.to_string(),
+                why,
+            ]
         });
         let head = &["Task", "Id", "State", "Rounds", "Last failure"];
         blocks.push(Block::Heading("Tasks"));
@@ -151,7 +164,8 @@ fn agents<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
         let tools = agent.tools.iter().map(|(name, count)| format!("{name} {count}"));
         let failed = (agent.failed > 0).then(|| format!("{} failed", agent.failed));
         let tools: Vec<String> = tools.chain(failed).collect();
-        vec![agent_name(agent), tools.join(", ")]
+        let none = || "none that its host reports".to_owned();
+        vec![agent_name(agent), if tools.is_empty() { none() } else { tools.join(", ") }]
     });
     blocks.push(Block::Heading("Agents and their tools"));
     blocks.push(Block::Table { head: &["Agent", "Tools"], rows: rows.collect() });

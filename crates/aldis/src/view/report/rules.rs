@@ -37,7 +37,13 @@ pub(super) fn told(rule: &str) -> Told {
         _ if has(WORKS) => Some(Change::To(SpanKind::Work)),
         _ if has(CHECKS) => Some(Change::To(SpanKind::Check)),
         _ if has(WAITS) || has(ASKS) => Some(Change::To(SpanKind::Wait)),
-        _ if has(ENDS) || has(HOLDS) || has(REFUSES) || has(FAILS) || has(CLAIMS) || has(ANSWERS) => {
+        _ if has(ENDS)
+            || has(HOLDS)
+            || has(REFUSES)
+            || has(FAILS)
+            || has(CLAIMS)
+            || has(ANSWERS) =>
+        {
             Some(Change::End)
         }
         _ => None,
@@ -229,7 +235,9 @@ mod tests {
         known.extend(delivery::Rule::ALL.iter().map(|rule| rule.as_str()));
         known.extend(phases::Rule::ALL.iter().map(|rule| rule.as_str()));
         known.extend(turns::Rule::ALL.iter().map(|rule| rule.as_str()));
-        let all = [WORKS, CHECKS, WAITS, ASKS, ANSWERS, CLAIMS, HOLDS, REFUSES, ENDS, FAILS, WARNS, NOTES];
+        let all = [
+            WORKS, CHECKS, WAITS, ASKS, ANSWERS, CLAIMS, HOLDS, REFUSES, ENDS, FAILS, WARNS, NOTES,
+        ];
         for rule in all.into_iter().flatten() {
             assert!(known.contains(rule), "{rule}");
         }
