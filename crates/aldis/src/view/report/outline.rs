@@ -191,7 +191,8 @@ fn changes<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
         blocks.push(Block::Table { head: &["Commit", "When", "What"], rows: rows.collect() });
     }
     if !form.files.is_empty() {
-        let count = |lines: Option<u64>| lines.map_or("-".to_owned(), |lines| lines.to_string());
+        let count =
+            |lines: Option<u64>| lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
         let rows = form.files.iter();
         let rows = rows.map(|it| vec![it.path.clone(), count(it.added), count(it.removed)]);
         blocks.push(Block::Heading("Files"));
