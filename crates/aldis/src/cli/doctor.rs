@@ -54,7 +54,10 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     let some = hosts.iter().any(|host| is_registered(&locations, *host));
     let mut checks: Vec<Check> = hosts
         .iter()
-        .flat_map(|host| examine(&locations, *host, args.host.is_some() || !some))
+        .flat_map(|host| {
+            let asked = args.host.is_some() || !some;
+            examine(&locations, *host, asked, super::has_command("mcp"))
+        })
         .collect();
     checks.push(state_directory(&locations));
     let directory = home::state_directory(io.state_dir.as_deref())?;

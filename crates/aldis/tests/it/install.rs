@@ -227,7 +227,7 @@ fn a_dry_run_shows_and_writes_nothing() {
     let desk = Desk::with_program("");
     desk.0.write("home/app/.codex/hooks.json", "{\n  // mine\n  \"hooks\": {}\n}\n");
     let before = desk.picture();
-    let done = desk.ok(&["install", "codex", "--dry-run"]);
+    let done = desk.ok(&["install", "codex", "--dry-run", "--no-mcp"]);
     assert_eq!(desk.picture(), before);
     insta::assert_snapshot!(done.stdout);
 }

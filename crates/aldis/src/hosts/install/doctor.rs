@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::edit::Document;
 use super::hooks_file::{self, CurrentEntry, OutdatedEntry};
 use super::locations::{Location, Locations, Scope, is_executable};
-use super::probe::{self, DEADLINE, ProbeOutcome};
+use super::probe::{self, DEADLINE, ProbeOutcome, in_scratch};
 use super::trust::{self, Trust};
 use super::{Host, plan};
 use crate::hosts::spec::{Imports, PROGRAM_LINE, PluginFile, Registration};
@@ -76,7 +76,12 @@ struct Survey {
 }
 
 /// Examines a host. Unless it was asked for by name, not being registered is only worth a note.
-pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Check> {
+pub(crate) fn examine(
+    locations: &Locations,
+    host: Host,
+    asked: bool,
+    with_server: bool,
+) -> Vec<Check> {
     let survey = survey(locations, host);
     let mut checks = Checks { host: Some(host), list: Vec::new() };
     registered(locations, host, asked, &survey, &mut checks);
@@ -89,7 +94,9 @@ pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Che
         programs.extend(path.map(|path| (registration.program.clone(), path)));
     }
     if let Some(first) = survey.found.first() {
-        tools::examine(locations, host, first.scope, &programs, &mut checks);
+        if with_server {
+            tools::examine(locations, host, first.scope, &programs, &mut checks);
+        }
         let flags = host.spec().ignored_with.map(str::to_owned);
         flags.into_iter().for_each(|it| checks.add("flags", CheckStatus::Note, it, None));
     }
@@ -445,14 +452,6 @@ fn unresponsive(path: &Path, answer: &ProbeOutcome) -> String {
     match answer {
         ProbeOutcome::NotStarted(error) => format!("`{}` cannot be run: {error}", path.display()),
         _ => format!("`{}` did not answer within {} s", path.display(), DEADLINE.as_secs()),
-    }
-}
-
-/// Runs something in a directory that goes away afterwards.
-fn in_scratch(run: impl FnOnce(&Path) -> ProbeOutcome) -> ProbeOutcome {
-    match tempfile::tempdir() {
-        Ok(folder) => run(folder.path()),
-        Err(error) => ProbeOutcome::NotStarted(format!("no temporary directory: {error}")),
     }
 }
 

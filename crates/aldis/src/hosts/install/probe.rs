@@ -54,6 +54,14 @@ pub(crate) fn run(
     }
 }
 
+/// Runs something in a directory that goes away afterwards.
+pub(crate) fn in_scratch(run: impl FnOnce(&Path) -> ProbeOutcome) -> ProbeOutcome {
+    match tempfile::tempdir() {
+        Ok(folder) => run(folder.path()),
+        Err(error) => ProbeOutcome::NotStarted(format!("no temporary directory: {error}")),
+    }
+}
+
 /// How long a registered command may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 const OUTPUT_MAX: usize = 64 * 1024;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{CheckStatus, Checks, in_scratch, plan, unresponsive};
+use super::{CheckStatus, Checks, plan, unresponsive};
 use crate::hosts::Host;
 use crate::hosts::install::locations::{Locations, Scope};
-use crate::hosts::install::probe::{self, ProbeOutcome};
+use crate::hosts::install::probe::{self, ProbeOutcome, in_scratch};
 use crate::hosts::install::server::{SERVER, ServerPart, started_by};
 
 /// The tool without which nothing can be completed.
