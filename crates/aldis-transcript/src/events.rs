@@ -20,7 +20,7 @@ mod text;
 pub(crate) mod trouble;
 
 use aldis_signal::time::Timestamp;
-pub(crate) use fold::Events;
+pub(crate) use fold::{Events, Ledger, Recent, clip};
 pub use resets::{Zone, resets_at};
 
 /// One thing that a host reports about itself. Exhaustive: a supervisor has a use for each.

@@ -95,8 +95,7 @@ impl Fold<'_> {
             Item::Call(call) => self.tool(&call.id, &call.name),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
-                self.known.parts.note(part, *cost);
-                let total = self.known.parts.total;
+                let total = self.known.parts.note(part, *cost);
                 self.spent(total);
             }
             Item::Denied { tool, what } => self.denied(tool, what),
@@ -149,12 +148,8 @@ impl Fold<'_> {
 
     /// Gives out the total costs if they grew.
     fn spent(&mut self, total: Cost) {
-        let known = self.known.spent;
-        let most = Cost {
-            tokens: known.tokens.max(total.tokens),
-            micro_dollars: known.micro_dollars.max(total.micro_dollars),
-        };
-        if most != known {
+        let most = self.known.spent.at_least(total);
+        if most != self.known.spent {
             self.known.spent = most;
             (self.sink)(HostEvent::Spent {
                 tokens: most.tokens,
@@ -230,17 +225,19 @@ impl Fold<'_> {
 
 /// Costs of parts that may be told more than once.
 #[derive(Debug, Default)]
-struct Ledger {
+pub(crate) struct Ledger {
     total: Cost,
     parts: Recent<Cost>,
 }
 
 impl Ledger {
-    /// Notes what the part of this name costs, replacing a smaller sum for the same part.
-    fn note(&mut self, part: &str, cost: Cost) {
+    /// Notes what the part of this name costs, replacing a smaller sum for the same part. Returns the
+    /// sum of all.
+    pub(crate) fn note(&mut self, part: &str, cost: Cost) -> Cost {
         let Some(known) = self.parts.get_mut(part) else {
             self.total = self.total.plus(cost);
-            return self.parts.insert(part, cost);
+            self.parts.insert(part, cost);
+            return self.total;
         };
         let more = Cost {
             tokens: cost.tokens.saturating_sub(known.tokens),
@@ -248,12 +245,13 @@ impl Ledger {
         };
         *known = known.plus(more);
         self.total = self.total.plus(more);
+        self.total
     }
 }
 
 /// What is known of the last few names: whatever is told again is told soon.
 #[derive(Debug)]
-struct Recent<T> {
+pub(crate) struct Recent<T> {
     names: VecDeque<(String, T)>,
 }
 
@@ -264,13 +262,13 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         let mut latest = self.names.iter_mut().rev();
         latest.find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// Adds a name that is not known; the oldest gives way.
-    fn insert(&mut self, name: &str, value: T) {
+    pub(crate) fn insert(&mut self, name: &str, value: T) {
         if self.names.len() >= RECENT_MAX {
             self.names.pop_front();
         }
@@ -284,7 +282,7 @@ fn is_work(text: &Text<'_>, has_error: bool) -> bool {
 }
 
 /// Makes one line of a text and cuts it to so many characters.
-pub(super) fn clip(text: &str, most: usize) -> String {
+pub(crate) fn clip(text: &str, most: usize) -> String {
     let mut clipped = String::new();
     for word in text.split_whitespace() {
         if !clipped.is_empty() {

@@ -137,7 +137,14 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: Raw<'a>) {
         "tool_call_update" => {
             let (id, content) = (update.str("toolCallId"), update.get("content").or(Some(raw)));
             items.push(Item::close());
-            items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+            let status = update.str("status");
+            items.push(Item::Result(CallResult {
+                id,
+                content,
+                is_error: status == "failed",
+                is_left_running: matches!(&*status, "in_progress" | "pending"),
+                ..CallResult::default()
+            }));
         }
         "state_update" => {
             let reason = update.text("stopReason");

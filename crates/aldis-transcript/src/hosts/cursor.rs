@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::activity::ExitCode;
 use crate::content;
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, system, user,
@@ -66,10 +67,24 @@ impl Stream {
         let is_done = line.str("subtype") == "completed";
         let input = raw.filter(|_| !is_done);
         let (other_id, other_name) = (id.clone(), name.clone());
-        items.push(Item::Call(Call { id, name, input, ..Call::default() }));
+        let inner = call.iter().next().map(|(_, inner)| Members::lenient(inner));
+        let inner = inner.unwrap_or_default();
+        let about = inner.any(&["args", "arguments"]);
+        items.push(Item::Call(Call { id, name, about, input }));
         if is_done {
             let (id, name, content) = (other_id, other_name, raw);
-            items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+            let result = inner.object("result");
+            let ends = ["success", "failure"].map(|name| result.object(name).number("exitCode"));
+            let exit = ends.into_iter().flatten().next();
+            items.push(Item::Result(CallResult {
+                id,
+                name,
+                content,
+                is_error: !result.has("success"),
+                is_refused: result.has("rejected") || result.has("permissionDenied"),
+                exit: exit.map_or(ExitCode::Nowhere, |code| ExitCode::Is(code as i64)),
+                ..CallResult::default()
+            }));
         }
     }
 }

@@ -92,7 +92,9 @@ impl Decode for Stream {
             }
             ("tool_result", _) => {
                 let (name, content) = (line.str("toolName"), line.any(&["value", "error"]));
-                items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+                let is_error = line.is_true("isError");
+                let result = CallResult { id, name, content, is_error, ..CallResult::default() };
+                items.push(Item::Result(result));
             }
             ("completion", _) => {
                 items.extend([Item::text(Part::Copy, line.str("finalText")), Item::close()]);

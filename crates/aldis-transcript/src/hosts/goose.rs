@@ -63,13 +63,20 @@ impl Goose {
                 "text" => join(&mut words, &part.str("text")),
                 "toolRequest" | "frontendToolRequest" => {
                     self.has_failed = false;
-                    let name = part.object("toolCall").object("value").str("name");
+                    let call = part.object("toolCall").object("value");
+                    let (name, about) = (call.str("name"), call.get("arguments"));
                     let input = part.get("toolCall");
-                    others.push(Item::Call(Call { id, name, input, ..Call::default() }));
+                    others.push(Item::Call(Call { id, name, about, input }));
                 }
                 "toolResponse" => {
-                    let content = part.get("toolResult");
-                    others.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+                    let result = part.object("toolResult");
+                    others.push(Item::Result(CallResult {
+                        id,
+                        content: part.get("toolResult"),
+                        is_error: result.str("status") == "error"
+                            || result.object("value").is_true("isError"),
+                        ..CallResult::default()
+                    }));
                 }
                 "thinking" | "reasoning" => others.push(Item::Thought(raw)),
                 kind => {

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::activity::ExitCode;
 use crate::events::trouble::kind_of;
 use crate::history::Link;
 use crate::item::{
@@ -60,7 +61,7 @@ impl Decode for OpenCode {
         } else if let Some(id) = info.text("id") {
             self.roles.insert(id.clone().into_owned(), info.str("role").into_owned());
             if info.object("error").str("name") == "MessageAbortedError" {
-                entry.items.push(Item::Abort(Channels::Own));
+                entry.items.extend([Item::Abort(Channels::Own), Item::Interrupted]);
             }
         } else {
             event(&mut entry, &kind, &props, is_main);
@@ -93,11 +94,15 @@ impl OpenCode {
                 let (input, content) = (state.get("input"), state.get("output"));
                 let call = Call { id: id.clone(), name: name.clone(), about: input, input };
                 items.push(Item::Call(call));
-                if content.is_some() {
+                let is_error = state.str("status") == "error";
+                if content.is_some() || is_error {
+                    let exit = state.object("metadata").number("exit");
                     items.push(Item::Result(CallResult {
                         id,
                         name,
-                        content,
+                        content: content.or_else(|| state.get("error")),
+                        is_error,
+                        exit: exit.map_or(ExitCode::Nowhere, |code| ExitCode::Is(code as i64)),
                         ..CallResult::default()
                     }));
                 }
