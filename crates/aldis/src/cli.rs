@@ -16,6 +16,7 @@ mod log;
 mod logging;
 mod output;
 mod plan;
+mod postmortem;
 mod prompt;
 mod replay;
 mod run;
@@ -100,6 +101,7 @@ enum Command {
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
+    Postmortem(postmortem::PostmortemArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
     /// Resume a paused run
@@ -203,6 +205,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
         Command::Plan(command) => plan::run(io, command),
+        Command::Postmortem(args) => postmortem::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),

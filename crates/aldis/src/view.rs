@@ -4,6 +4,7 @@ pub(crate) mod display;
 pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod paint;
+pub(crate) mod postmortem;
 pub(crate) mod run_view;
 pub(crate) mod show;
 pub(crate) mod snippet;

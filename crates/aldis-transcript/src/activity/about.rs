@@ -13,7 +13,8 @@ pub(super) fn about(name: &str, input: Option<Raw<'_>>) -> (ToolKind, String) {
     let Some(raw) = input else { return (named(name, &Members::default()), String::new()) };
     // Some hosts write the input as a string that holds an object.
     let text = string(raw);
-    let Ok(input) = Members::of_bytes(text.as_deref().map_or(raw.bytes(), str::as_bytes)) else {
+    let inside = text.as_deref().map_or_else(|| raw.bytes(), str::as_bytes);
+    let Ok(input) = Members::of_bytes(inside) else {
         let text = text.map_or_else(|| strings(raw), std::borrow::Cow::into_owned);
         let file = patched_file(&text).map(str::to_owned);
         return (named(name, &Members::default()), file.unwrap_or(text));

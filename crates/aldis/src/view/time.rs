@@ -45,6 +45,13 @@ fn written(at: Timestamp, format: &str) -> String {
     }
 }
 
+/// The beginning of a day in this machine's zone: `2026-03-02`.
+pub(crate) fn local_day(text: &str) -> Option<Timestamp> {
+    let day: jiff::civil::Date = text.parse().ok()?;
+    let start = day.to_zoned(LOCAL.clone()).ok()?;
+    Some(Timestamp::from_millis(start.timestamp().as_millisecond()))
+}
+
 /// A moment as seen from now: `3 minutes ago`, `in 6 seconds`.
 pub(crate) fn relative(now: Timestamp, at: Timestamp) -> String {
     if at > now { format!("in {}", rough(at.since(now))) } else { ago(now, at) }
@@ -56,7 +63,7 @@ pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
 }
 
 /// A span as people say it.
-fn rough(span: Duration) -> String {
+pub(crate) fn rough(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         0..=119 => counted(seconds, "second"),

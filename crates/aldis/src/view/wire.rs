@@ -7,6 +7,7 @@ pub mod config;
 pub mod delivery;
 pub mod dialect_file;
 pub mod notice;
+pub mod postmortem;
 pub mod prune;
 pub mod registration;
 pub mod run;
@@ -204,6 +205,7 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "doctor": registration::CheckLine, "a line of `aldis doctor --json`";
     "install": registration::InstallLine,
         "the line of `aldis install --json` and `aldis uninstall --json`";
+    "postmortem": postmortem::PostmortemLine, "a line of `aldis postmortem --json`";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
 };
 

@@ -19,6 +19,7 @@ mod output;
 mod phases;
 mod plans;
 mod plugins;
+mod postmortem;
 mod real_hosts;
 mod run;
 mod sandbox;
