@@ -6,13 +6,10 @@
 //! paired with their results. Like events they are believed only from members that a host writes
 //! itself; what a tool printed is passed on as such.
 
-mod about;
-mod endings;
 mod fold;
 
 use std::time::Duration;
 
-pub(crate) use endings::{ExitCode, Form};
 pub(crate) use fold::Activities;
 
 use aldis_signal::time::Timestamp;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::activity::{ExitCode, Form};
+use super::ending::Form;
 use super::item::{Call, CallResult, Item, tool, user};
 use super::members::{Members, Raw, elements, member_strings, string};
 use super::out::join;
@@ -106,7 +106,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
                 name: response.str("name"),
                 content: response.get("response"),
                 is_error: response.object("response").has("error"),
-                exit: ExitCode::In(Form::Labelled),
+                form: Some(Form::Labelled),
                 ..CallResult::default()
             })
         }
@@ -117,7 +117,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
             id: block.str("tool_use_id"),
             content: block.get("content"),
             is_error: block.is_true("is_error"),
-            exit: ExitCode::In(Form::First),
+            form: Some(Form::First),
             ..CallResult::default()
         }),
         "thinking" => Item::Thought(raw),

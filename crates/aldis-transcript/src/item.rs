@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
-use super::activity::ExitCode;
+use super::ending::Form;
 use super::events::trouble::{self, Kind};
 use super::history::{Link, Rewind, Standing};
 use super::json::Malformed;
@@ -258,8 +258,12 @@ pub(crate) struct CallResult<'a> {
     pub(crate) is_refused: bool,
     /// The command still runs.
     pub(crate) is_left_running: bool,
-    /// Where the exit code is, if it was a command.
-    pub(crate) exit: ExitCode,
+    /// More of this answer follows.
+    pub(crate) is_partial: bool,
+    /// The exit code of a command, where a member names it.
+    pub(crate) exit_code: Option<i64>,
+    /// How the text says how a command ended, where it does.
+    pub(crate) form: Option<Form>,
     /// The host's name for the sub-agent that answers.
     pub(crate) agent: Option<Cow<'a, str>>,
 }

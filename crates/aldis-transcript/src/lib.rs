@@ -9,9 +9,11 @@
 //! [line summaries](summarize) are folds over items, so what a host writes is understood in one
 //! place.
 
+mod about;
 pub mod activity;
 mod content;
 mod detect;
+mod ending;
 pub mod events;
 mod format;
 mod history;

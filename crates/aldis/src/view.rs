@@ -9,4 +9,5 @@ pub(crate) mod run_view;
 pub(crate) mod show;
 pub(crate) mod snippet;
 pub(crate) mod time;
+pub mod timeline;
 pub mod wire;

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::about::about;
-use super::endings::{Ending, ExitCode, is_refusal};
 use super::{Activity, EntryPlace, Fact, ToolEnd, ToolKind, ToolUse};
-use crate::content::text_of;
+use crate::about::{Told, told};
 use crate::events::trouble::Kind;
 use crate::events::{Ledger, Recent, Zone, clip, resets_at};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Trouble, Until, Usage, Verdict};
+use crate::json::strings;
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -110,7 +109,7 @@ impl Fold<'_> {
                 self.give(Fact::Prompted { words: clip(text, WORDS_MAX) });
             }
             Item::Call(call) => self.call(call),
-            Item::Result(result) => self.result(result),
+            Item::Result(result) if !result.is_partial => self.result(result),
             Item::Usage(usage) => self.spent(usage),
             Item::Denied { tool, what } => {
                 let (tool, what) = (clip(tool, WORDS_MAX), clip(what, WORDS_MAX));
@@ -140,8 +139,13 @@ impl Fold<'_> {
     }
 
     fn call(&mut self, call: &Call<'_>) {
-        let (kind, what) = about(&call.name, call.about.or(call.input));
-        let what = clip(&what, WHAT_MAX);
+        let input = call.about.or(call.input);
+        let told = told(input);
+        let what = match (told.about.is_empty(), input) {
+            (true, Some(input)) => clip(&strings(input), WORDS_MAX),
+            _ => clip(&told.about, WHAT_MAX),
+        };
+        let kind = kind(&call.name, &told, &what);
         if let Some(open) = self.known.open.iter_mut().find(|open| open.id == call.id) {
             if open.tool.what.is_empty() {
                 (open.tool.kind, open.tool.what) = (kind, what);
@@ -205,28 +209,40 @@ impl Fold<'_> {
 impl ToolUse {
     /// Notes how the call ended.
     fn conclude(&mut self, result: &CallResult<'_>) {
-        let is_command = self.kind == ToolKind::Command;
-        let mut ending = Ending::default();
-        let mut is_refused = result.is_refused;
-        if is_command || result.is_error {
-            let text = result.content.map(text_of).unwrap_or_default();
-            is_refused |= is_refusal(&text);
-            if let ExitCode::In(form) = result.exit {
-                ending = form.read(&text, result.is_error);
+        if self.kind == ToolKind::Command || result.is_error {
+            let ending = result.ending();
+            (self.exit, self.took) = (ending.exit, ending.took);
+            self.output = last(&ending.output, OUTPUT_MAX).to_owned();
+            if ending.is_refused {
+                self.end = ToolEnd::Refused;
+                return;
             }
-            let output = ending.output.as_deref().unwrap_or(&text);
-            self.output = last(output, OUTPUT_MAX).to_owned();
         }
-        if let ExitCode::Is(exit) = result.exit {
-            ending.exit = Some(exit);
-        }
-        self.end = match ending.exit {
-            _ if is_refused => ToolEnd::Refused,
+        self.end = match self.exit {
+            _ if result.is_refused => ToolEnd::Refused,
             _ if result.is_left_running => ToolEnd::Unknown,
             Some(0) | None if !result.is_error => ToolEnd::Done,
             _ => ToolEnd::Failed,
         };
-        (self.exit, self.took) = (ending.exit, ending.took);
+    }
+}
+
+/// Returns what a tool does: by what it was told, and by its name where that says nothing.
+fn kind(name: &str, told: &Told, what: &str) -> ToolKind {
+    let last = name.rsplit(['/', '.']).next().unwrap_or(name);
+    match last.rsplit("__").next().unwrap_or(last) {
+        _ if told.is_command => ToolKind::Command,
+        _ if told.is_write => ToolKind::Write,
+        "AskUserQuestion"
+        | "ExitPlanMode"
+        | "ask_followup_question"
+        | "ask_user"
+        | "exit_plan_mode"
+        | "question"
+        | "request_user_input" => ToolKind::Ask,
+        "attempt_completion" | "task_complete" => ToolKind::Claim,
+        "update_goal" if what.starts_with("complete") => ToolKind::Claim,
+        _ => ToolKind::Other,
     }
 }
 

@@ -131,6 +131,10 @@ fn codex_writes_down_what_went_wrong() {
                 r#"{"type":"custom_tool_call","name":"apply_patch","call_id":"2","input":"*** Update File: a.rs"}"#,
             ),
             &item(r#"{"type":"custom_tool_call_output","call_id":"2","output":"ok"}"#),
+            &item(
+                r#"{"type":"function_call","name":"update_goal","call_id":"3","arguments":"{\"status\":\"complete\"}"}"#,
+            ),
+            &item(r#"{"type":"function_call_output","call_id":"3","output":"ok"}"#),
             &event(
                 r#"{"type":"error","message":"You've hit your usage limit. Try again at 4:00 AM."}"#,
             ),
@@ -140,9 +144,10 @@ fn codex_writes_down_what_went_wrong() {
         &[
             "2 exec_command Command `npm test` of 1: Failed 1",
             "4 apply_patch Write `a.rs` of 3: Done",
-            "5 limit: You've hit your usage limit. Try again at 4:00 AM.",
-            "6 interrupted",
-            "7 ended true ",
+            "6 update_goal Claim `complete` of 5: Done",
+            "7 limit: You've hit your usage limit. Try again at 4:00 AM.",
+            "8 interrupted",
+            "9 ended true ",
         ],
     );
 }

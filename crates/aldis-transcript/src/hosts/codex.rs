@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use crate::activity::{ExitCode, Form};
 use crate::content;
+use crate::ending::Form;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, system,
@@ -82,8 +82,8 @@ fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: Raw<'a>) {
         ("reasoning", _) => items.push(Item::Thought(raw)),
         (kind, _) if kind.ends_with("_output") => {
             let content = item.get("output").or(Some(raw));
-            let exit = ExitCode::In(Form::Header);
-            items.push(Item::Result(CallResult { id, content, exit, ..CallResult::default() }));
+            let form = Some(Form::Header);
+            items.push(Item::Result(CallResult { id, content, form, ..CallResult::default() }));
         }
         (kind, _) if kind.ends_with("_call") => {
             let input = item.any(&["arguments", "input", "action"]);
@@ -194,7 +194,7 @@ impl Decode for Exec {
     }
 }
 
-/// Reads an item of the stream.
+/// Reads an item of the stream, which is complete or not.
 fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, raw: Raw<'a>, is_complete: bool) {
     let whole = is_complete.then_some(raw);
     let (kind, id) = (item.str("type"), item.str("id"));
@@ -226,16 +226,12 @@ fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, raw: Raw<'a>, is_comp
         _ => {}
     }
     if whole.is_some() {
-        let exit =
-            item.number("exit_code").map_or(ExitCode::Nowhere, |code| ExitCode::Is(code as i64));
-        let is_error = item.str("status") == "failed";
-        let content = whole;
         items.push(Item::Result(CallResult {
             id,
             name,
-            content,
-            is_error,
-            exit,
+            content: whole,
+            is_error: item.str("status") == "failed",
+            exit_code: item.integer("exit_code"),
             ..CallResult::default()
         }));
     }

@@ -7,8 +7,8 @@
 
 use std::borrow::Cow;
 
-use crate::activity::{ExitCode, Form};
 use crate::content;
+use crate::ending::Form;
 use crate::events::trouble::kind_of;
 use crate::history::{Link, Parent, Rewind, Standing};
 use crate::item::{
@@ -98,7 +98,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
                 id,
                 content: content.or_else(|| data.get("error")),
                 is_error: data.has("success") && !data.is_true("success"),
-                exit: ExitCode::In(Form::Last),
+                form: Some(Form::Last),
                 ..CallResult::default()
             }));
             return;

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use crate::activity::ExitCode;
 use crate::content;
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, system, user,
@@ -65,24 +64,20 @@ impl Stream {
         let name = call.object("function").text("name").unwrap_or_else(|| kind.into());
         let (id, raw) = (line.str("call_id"), line.get("tool_call"));
         let is_done = line.str("subtype") == "completed";
-        let input = raw.filter(|_| !is_done);
+        let (about, input) = (raw, raw.filter(|_| !is_done));
         let (other_id, other_name) = (id.clone(), name.clone());
-        let inner = call.iter().next().map(|(_, inner)| Members::lenient(inner));
-        let inner = inner.unwrap_or_default();
-        let about = inner.any(&["args", "arguments"]);
         items.push(Item::Call(Call { id, name, about, input }));
         if is_done {
-            let (id, name, content) = (other_id, other_name, raw);
-            let result = inner.object("result");
-            let ends = ["success", "failure"].map(|name| result.object(name).number("exitCode"));
-            let exit = ends.into_iter().flatten().next();
+            let result = call.iter().next().map(|(_, call)| Members::lenient(call));
+            let result = result.map(|call| call.object("result")).unwrap_or_default();
+            let end = result.iter().next().map(|(_, end)| Members::lenient(end));
             items.push(Item::Result(CallResult {
-                id,
-                name,
-                content,
-                is_error: !result.has("success"),
+                id: other_id,
+                name: other_name,
+                content: raw,
+                is_error: result.iter().next().is_some() && !result.has("success"),
                 is_refused: result.has("rejected") || result.has("permissionDenied"),
-                exit: exit.map_or(ExitCode::Nowhere, |code| ExitCode::Is(code as i64)),
+                exit_code: end.and_then(|end| end.integer("exitCode")),
                 ..CallResult::default()
             }));
         }

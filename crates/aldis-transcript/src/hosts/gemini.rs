@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::activity::{ExitCode, Form};
 use crate::content;
+use crate::ending::Form;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, user,
@@ -78,7 +78,7 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
                 content: Some(result),
                 is_error: call.str("status") == "error",
                 is_refused: call.str("status") == "cancelled",
-                exit: ExitCode::In(Form::Labelled),
+                form: Some(Form::Labelled),
                 ..CallResult::default()
             }));
         }
@@ -118,13 +118,12 @@ impl Decode for Stream {
                 items.push(Item::Call(Call { id, name, about: input, input }));
             }
             "tool_result" => {
-                let content = line.any(&["output", "error"]);
                 items.push(Item::Result(CallResult {
                     id,
                     name,
-                    content,
+                    content: line.any(&["output", "error"]),
                     is_error: line.str("status") == "error",
-                    exit: ExitCode::In(Form::Labelled),
+                    form: Some(Form::Labelled),
                     ..CallResult::default()
                 }));
             }

@@ -63,20 +63,17 @@ impl Goose {
                 "text" => join(&mut words, &part.str("text")),
                 "toolRequest" | "frontendToolRequest" => {
                     self.has_failed = false;
-                    let call = part.object("toolCall").object("value");
-                    let (name, about) = (call.str("name"), call.get("arguments"));
+                    let name = part.object("toolCall").object("value").str("name");
                     let input = part.get("toolCall");
-                    others.push(Item::Call(Call { id, name, about, input }));
+                    others.push(Item::Call(Call { id, name, about: input, input }));
                 }
                 "toolResponse" => {
+                    let content = part.get("toolResult");
                     let result = part.object("toolResult");
-                    others.push(Item::Result(CallResult {
-                        id,
-                        content: part.get("toolResult"),
-                        is_error: result.str("status") == "error"
-                            || result.object("value").is_true("isError"),
-                        ..CallResult::default()
-                    }));
+                    let is_error = result.str("status") == "error"
+                        || result.object("value").is_true("isError");
+                    let result = CallResult { id, content, is_error, ..CallResult::default() };
+                    others.push(Item::Result(result));
                 }
                 "thinking" | "reasoning" => others.push(Item::Thought(raw)),
                 kind => {

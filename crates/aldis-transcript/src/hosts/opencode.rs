@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::activity::ExitCode;
 use crate::events::trouble::kind_of;
 use crate::history::Link;
 use crate::item::{
@@ -91,18 +90,17 @@ impl OpenCode {
             "tool" => {
                 let (name, state) = (part.str("tool"), part.object("state"));
                 let id = part.any_text(&["callID", "id"]).unwrap_or_default();
-                let (input, content) = (state.get("input"), state.get("output"));
+                let (input, content) = (state.get("input"), state.any(&["output", "error"]));
                 let call = Call { id: id.clone(), name: name.clone(), about: input, input };
                 items.push(Item::Call(call));
                 let is_error = state.str("status") == "error";
                 if content.is_some() || is_error {
-                    let exit = state.object("metadata").number("exit");
                     items.push(Item::Result(CallResult {
                         id,
                         name,
-                        content: content.or_else(|| state.get("error")),
+                        content,
                         is_error,
-                        exit: exit.map_or(ExitCode::Nowhere, |code| ExitCode::Is(code as i64)),
+                        exit_code: state.object("metadata").integer("exit"),
                         ..CallResult::default()
                     }));
                 }

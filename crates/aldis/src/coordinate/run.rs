@@ -254,7 +254,9 @@ impl<'p> RunConduct<'p> {
                 let cure = format.and_then(|format| (hosts::headless(format)?.permit)(&tool));
                 Event::PermissionDenied { tool, what, cure: cure.unwrap_or_default() }
             }
-            HostEvent::Session(_) | HostEvent::Ended { .. } => return None,
+            HostEvent::Session(_) | HostEvent::ToolEnded { .. } | HostEvent::Ended { .. } => {
+                return None;
+            }
         })
     }
 }

@@ -38,7 +38,8 @@ pub(crate) fn clock_time(at: Timestamp) -> String {
     written(at, "%H:%M:%S")
 }
 
-fn written(at: Timestamp, format: &str) -> String {
+/// A moment in this machine's zone, in a form of `strftime`.
+pub(crate) fn written(at: Timestamp, format: &str) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millis()) {
         Ok(moment) => moment.to_zoned(LOCAL.clone()).strftime(format).to_string(),
         Err(_) => at.to_string(),

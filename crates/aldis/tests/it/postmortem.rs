@@ -97,7 +97,8 @@ fn runs(time: &str, id: &str, command: &str) -> Value {
 }
 
 fn result(time: &str, id: &str, text: &str, is_error: bool) -> Value {
-    let block = json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
+    let block =
+        json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
     at(time, json!({"type": "user", "message": {"content": [block]}, "toolUseResult": text}))
 }
 
@@ -179,10 +180,8 @@ fn programs_get_a_line_for_each_session() {
 #[test]
 fn a_claim_is_compared_with_the_checks_before_it() {
     let passed = [runs("00:01:00", "t1", "npm test"), result("00:01:10", "t1", "ok", false)];
-    let failed = [
-        runs("00:02:00", "t2", "npm test"),
-        result("00:02:10", "t2", "Exit code 1\nFAIL", true),
-    ];
+    let failed =
+        [runs("00:02:00", "t2", "npm test"), result("00:02:10", "t2", "Exit code 1\nFAIL", true)];
     let linted = [runs("00:03:00", "t3", "npm run lint"), result("00:03:10", "t3", "ok", false)];
     let edit = edits("00:04:00", "t4", "/home/me/shop/a.ts");
     let claim = says("00:05:00", QA_COMPLETE);
@@ -266,10 +265,14 @@ fn the_window_is_told_by_the_times_in_the_files() {
     assert_eq!(session["claims"][0]["verdict"], "confirmed");
     assert_eq!((&session["tools"], &session["tokens"]), (&json!(1), &json!(1_000_000)));
     let none = home.run(&["--since", "1h"]);
-    assert_eq!(none.text(), "exit 0\n-- stdout\nNo sessions in the last 60 minutes. `--since all` looks further back.\n-- stderr\n");
+    assert_eq!(
+        none.text(),
+        "exit 0\n-- stdout\nNo sessions in the last 60 minutes. `--since all` looks further back.\n-- stderr\n"
+    );
     assert_eq!(home.run(&["--since", "2026-11-14"]).code, 1);
     // Files that are named are read whole.
-    let path = home.claude("old", &[at("00:00:00", json!({"type": "user", "message": {"content": "Hi."}}))]);
+    let path = home
+        .claude("old", &[at("00:00:00", json!({"type": "user", "message": {"content": "Hi."}}))]);
     let text = fs::read_to_string(home.0.path().join(&path)).unwrap();
     home.0.write(&path, text.replace("2026-", "2020-"));
     assert_eq!(home.run(&["--json"]).json().len(), 1);
@@ -330,7 +333,11 @@ fn what_cannot_be_read_is_named_and_passed_over() {
     home.0.write(".claude/projects/x/notes.jsonl", "no transcript\n");
     let done = home.run(&[]);
     assert_eq!(done.code, 1);
-    assert!(done.stderr.contains("rollout-old.jsonl.zst` is compressed by zstd"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("rollout-old.jsonl.zst` is compressed by zstd"),
+        "{}",
+        done.stderr
+    );
     assert!(!done.stderr.contains("notes.jsonl"), "{}", done.stderr);
     home.0.write("text.txt", "All tests pass.\n");
     for (args, part) in [
@@ -344,7 +351,11 @@ fn what_cannot_be_read_is_named_and_passed_over() {
     let empty = Home::new();
     let done = empty.run(&[]);
     assert_eq!(done.code, 2);
-    assert!(done.stderr.contains("no supported agent has left transcripts here"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("no supported agent has left transcripts here"),
+        "{}",
+        done.stderr
+    );
 }
 
 /// Words of an agent neither reach the terminal as commands nor give secrets away, and nothing is

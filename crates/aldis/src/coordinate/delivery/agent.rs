@@ -194,7 +194,8 @@ impl Reported {
             Report::Host(HostEvent::Tool { .. }) => (self.worked, self.waiting) = (true, false),
             Report::Host(HostEvent::Retrying { .. }) => self.waiting = true,
             Report::Host(HostEvent::Ended { .. }) => self.over = true,
-            Report::Host(HostEvent::Denied { .. }) | Report::Text { .. } => {}
+            Report::Host(HostEvent::ToolEnded { .. } | HostEvent::Denied { .. })
+            | Report::Text { .. } => {}
         }
     }
 

@@ -49,8 +49,7 @@ fn a_false_claim_is_told_with_its_line(kind: HostKind) {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*errors), (Some(1), ""));
     let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [session] = &lines[..] else { panic!("{text}") };
     let [claim] = &session["claims"].as_array().unwrap()[..] else { panic!("{session:#}") };
     assert_eq!(claim["verdict"], "contradicted", "{session:#}");

@@ -3,19 +3,9 @@
 
 use std::time::Duration;
 
+use crate::content::text_of;
+use crate::item::CallResult;
 use crate::members::Members;
-
-/// Where a host writes the exit code of a command.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum ExitCode {
-    /// Nowhere that is known.
-    #[default]
-    Nowhere,
-    /// In a member.
-    Is(i64),
-    /// In the text of the result.
-    In(Form),
-}
 
 /// A form of results.
 #[derive(Clone, Copy, Debug)]
@@ -31,17 +21,42 @@ pub(crate) enum Form {
     Last,
 }
 
-/// What the text of a result says.
+/// How a call ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ending {
-    pub(super) exit: Option<i64>,
-    pub(super) took: Option<Duration>,
+pub(crate) struct Ending {
+    pub(crate) exit: Option<i64>,
+    pub(crate) took: Option<Duration>,
+    /// What the tool printed.
+    pub(crate) output: String,
+    /// It was not run: a person or the host refused.
+    pub(crate) is_refused: bool,
+}
+
+impl CallResult<'_> {
+    /// Returns how the call ended, by its members or its text.
+    pub(crate) fn ending(&self) -> Ending {
+        let text = self.content.map(text_of).unwrap_or_default();
+        let read = self.form.map(|form| form.read(&text, self.is_error)).unwrap_or_default();
+        Ending {
+            exit: self.exit_code.or(read.exit),
+            took: read.took,
+            is_refused: self.is_refused || REFUSALS.iter().any(|start| text.starts_with(start)),
+            output: read.output.unwrap_or(text),
+        }
+    }
+}
+
+/// What a text says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Read {
+    exit: Option<i64>,
+    took: Option<Duration>,
     /// What the command printed, if that is only a part of the text.
-    pub(super) output: Option<String>,
+    output: Option<String>,
 }
 
 impl Form {
-    pub(super) fn read(self, text: &str, is_error: bool) -> Ending {
+    fn read(self, text: &str, is_error: bool) -> Read {
         let exit = match self {
             Self::First | Self::Header if text.starts_with('{') => return object(text),
             Self::Header => return header(text),
@@ -52,40 +67,40 @@ impl Form {
                 last.and_then(|last| last.strip_prefix("<exited with exit code "))
             }
         };
-        Ending { exit: exit.and_then(number), ..Ending::default() }
+        Read { exit: exit.and_then(number), ..Read::default() }
     }
 }
 
 /// An object with what the command printed and how it ended.
-fn object(text: &str) -> Ending {
-    let Ok(all) = Members::of_bytes(text.as_bytes()) else { return Ending::default() };
+fn object(text: &str) -> Read {
+    let Ok(all) = Members::of_bytes(text.as_bytes()) else { return Read::default() };
     let meta = all.object("metadata");
-    let exit = all.number("exitCode").or_else(|| meta.number("exit_code"));
+    let exit = all.integer("exitCode").or_else(|| meta.integer("exit_code"));
     let took = meta.number("duration_seconds").and_then(seconds);
     let output = all.text("output").map(|output| output.into_owned());
-    Ending { exit: exit.map(|exit| exit as i64), took, output }
+    Read { exit, took, output }
 }
 
 /// Labelled lines, then `Output:`. Without that line it is no header.
-fn header(text: &str) -> Ending {
-    let mut ending = Ending::default();
+fn header(text: &str) -> Read {
+    let mut read = Read::default();
     let mut rest = text;
     for _ in 0..HEADER_MAX {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         let labelled = |labels: &[&str]| labels.iter().find_map(|label| line.strip_prefix(label));
         if line == "Output:" {
-            ending.output = Some(after.to_owned());
-            return ending;
+            read.output = Some(after.to_owned());
+            return read;
         }
         if let Some(value) = labelled(&["Exit code: ", "Process exited with code "]) {
-            ending.exit = number(value);
+            read.exit = number(value);
         } else if let Some(value) = labelled(&["Wall time: "]) {
             let value = value.split(' ').next().and_then(|value| value.parse().ok());
-            ending.took = value.and_then(seconds);
+            read.took = value.and_then(seconds);
         }
         rest = after;
     }
-    Ending::default()
+    Read::default()
 }
 
 fn seconds(seconds: f64) -> Option<Duration> {
@@ -96,11 +111,6 @@ fn seconds(seconds: f64) -> Option<Duration> {
 fn number(text: &str) -> Option<i64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
     text[..end].parse().ok()
-}
-
-/// Returns whether the text of a result says that the call was not run.
-pub(super) fn is_refusal(text: &str) -> bool {
-    REFUSALS.iter().any(|start| text.starts_with(start))
 }
 
 /// How results begin that hosts write in the place of a tool that did not run.
@@ -140,8 +150,8 @@ mod tests {
         ] {
             assert_eq!(form.read(text, is_error).exit, exit, "{form:?} {text:?}");
         }
-        let ending = Header.read("Wall time: 1.5 seconds\nOutput:\na\nb", false);
-        assert_eq!(ending.took, Some(Duration::from_millis(1500)));
-        assert_eq!(ending.output.as_deref(), Some("a\nb"));
+        let read = Header.read("Wall time: 1.5 seconds\nOutput:\na\nb", false);
+        assert_eq!(read.took, Some(Duration::from_millis(1500)));
+        assert_eq!(read.output.as_deref(), Some("a\nb"));
     }
 }
