@@ -27,7 +27,7 @@ pub(super) fn split(line: &str) -> Vec<Simple> {
     let mut splitter = Splitter::default();
     let mut rest = line.chars().peekable();
     while let Some(c) = rest.next() {
-        let mut doubled = |c: char| rest.next_if_eq(&c).is_some();
+        let next = rest.peek().copied();
         match c {
             '\'' => splitter.quoted(rest.by_ref().take_while(|c| *c != '\'')),
             '"' => {
@@ -42,13 +42,19 @@ pub(super) fn split(line: &str) -> Vec<Simple> {
                 rest.by_ref().take_while(|c| *c != '\n').for_each(drop);
                 splitter.join(Joint::Then);
             }
-            '&' if doubled('&') => splitter.join(Joint::And),
+            '&' if next == Some('&') => {
+                rest.next();
+                splitter.join(Joint::And);
+            }
             // `2>&1` and `&>file` are redirections.
             '&' if splitter.word.as_deref().is_some_and(|word| word.ends_with('>')) => {
                 splitter.push('&');
             }
-            '&' if rest.peek() == Some(&'>') => splitter.push('&'),
-            '|' if doubled('|') => splitter.join(Joint::Or),
+            '&' if next == Some('>') => splitter.push('&'),
+            '|' if next == Some('|') => {
+                rest.next();
+                splitter.join(Joint::Or);
+            }
             '|' => splitter.join(Joint::Pipe),
             '&' | ';' | '\n' => splitter.join(Joint::Then),
             '(' | ')' | '{' | '}' if splitter.word.is_none() => {}
