@@ -10,7 +10,7 @@ use aldis_signal::time::Timestamp;
 use super::display::{excerpt, line as shown};
 use super::paint::Paint;
 use super::time::{clock_time, counted, local, rough};
-use super::wire::postmortem::{Check, Claim, Incident, IncidentKind, PostmortemLine, Verdict};
+use super::wire::postmortem::{Claim, Incident, IncidentKind, PostmortemLine, Verdict};
 
 /// Something to look at: how bad, the sentence, and the line of the file.
 #[derive(Debug)]
@@ -217,18 +217,14 @@ fn contradicted(claim: &Claim) -> Option<Remark> {
     let since =
         if check.outdated { "; files were written since, and it was not run again" } else { "" };
     let sentence = format!(
-        "Claimed done, but {} had failed{}{} (line {}){since}: {}",
-        command(check),
-        check.exit.map(|code| format!(" with exit code {code}")).unwrap_or_default(),
-        before.unwrap_or_default(),
-        check.line,
+        "Claimed done ({}), but `{}` had failed{}{} (line {}){since}",
         excerpt(&claim.words, CLAIM_MAX),
+        excerpt(&check.command, COMMAND_MAX),
+        before.unwrap_or_default(),
+        check.exit.map(|code| format!(" with exit code {code}")).unwrap_or_default(),
+        check.line,
     );
     Some(Remark { failure: true, sentence, line: claim.line })
-}
-
-fn command(check: &Check) -> String {
-    format!("`{}`", excerpt(&check.command, COMMAND_MAX))
 }
 
 /// Says what happened.

@@ -21,6 +21,7 @@ mod plans;
 mod plugins;
 mod postmortem;
 mod real_hosts;
+mod recipes;
 mod run;
 mod sandbox;
 mod scan;

@@ -364,7 +364,7 @@ fn what_cannot_be_read_is_named_and_passed_over() {
 fn hostile_words_are_harmless_and_nothing_is_written() {
     let home = Home::new();
     let secret = format!("ghp_{}", "x".repeat(36));
-    let evil = format!("npm test\x1b]0;owned\x07 \u{202e}{secret}");
+    let evil = format!("npm test -- \x1b[2J\x07 \u{202e}{secret}");
     let lines = [
         prompt("00:00:00", &format!("Do it.\x1b[2J {secret}")),
         runs("00:01:00", "t1", &evil),

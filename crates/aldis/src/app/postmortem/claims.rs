@@ -53,7 +53,8 @@ impl Claims {
             _ => false,
         };
         if is_claim {
-            self.add(place, signal.raw.trim().to_owned());
+            let about = signal.subject.as_deref().or(signal.payload.as_deref()).unwrap_or_default();
+            self.add(place, format!("{} {about}", signal.name).trim().to_owned());
         }
     }
 

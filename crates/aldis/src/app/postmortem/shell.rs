@@ -57,7 +57,10 @@ pub(super) fn split(line: &str) -> Vec<Simple> {
             }
             '|' => splitter.join(Joint::Pipe),
             '&' | ';' | '\n' => splitter.join(Joint::Then),
-            '(' | ')' | '{' | '}' if splitter.word.is_none() => {}
+            '(' | ')' if !splitter.word.as_deref().is_some_and(|word| word.contains('$')) => {
+                splitter.end_word();
+            }
+            '{' | '}' if splitter.word.is_none() => {}
             ' ' | '\t' | '\r' => splitter.end_word(),
             c => splitter.push(c),
         }

@@ -63,7 +63,7 @@ pub struct Claim {
     /// When.
     #[schemars(with = "Option<String>")]
     pub at: Option<Timestamp>,
-    /// What was written, or the tool that was called.
+    /// The signal and what it is about, or the tool that was called.
     pub words: String,
     /// What the checks say about it.
     pub verdict: Verdict,
