@@ -2,54 +2,22 @@
 //! plans are good, and the blocks of the recipes work when pasted.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::phases::project::{Project, feed};
 use crate::sandbox::{ALDIS, Done};
+use crate::serve::receiver::{Act, Inbox};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A service on this machine that answers like Slack, and all others do not care.
-fn service() -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, requests) = mpsc::channel();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-            let (mut request, mut buffer) = (String::new(), [0; 4096]);
-            while !is_whole(&request) {
-                let count = stream.read(&mut buffer).unwrap();
-                assert!(count > 0, "cut off: {request}");
-                request.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
-            }
-            let answer = r#"{"ok":true}"#;
-            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len())
-                .unwrap();
-            if sender.send(request).is_err() {
-                return;
-            }
-        }
-    });
-    (url, requests)
-}
-
-fn is_whole(request: &str) -> bool {
-    let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
-    let head = head.to_ascii_lowercase();
-    let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
-    body.len() >= length.unwrap_or("0").parse().unwrap()
+fn service() -> Inbox {
+    Inbox::open(&[Act::Answer(200, r#"{"ok":true}"#)])
 }
 
 /// What an agent might ask to be let into a channel, a shell or a file.
@@ -63,7 +31,7 @@ fn ask(script: &str, variables: &[(&str, &str)], programs: Option<&Path>) -> (Pr
     fs::create_dir_all(&settings).unwrap();
     let script = fs::canonicalize(root().join("examples/notify").join(script)).unwrap();
     let text = format!(
-        "[notify]\ncommand = \"sh '{}'\"\n[notify.events]\nquestion = [\"command\"]\nrun_ended = false\n",
+        "[notify]\ncommand = \"sh '{}'\"\n[notify.events]\nquestion = false\nrun_ended = [\"command\"]\n",
         script.display()
     );
     fs::write(settings.join("aldis.toml"), text).unwrap();
@@ -99,32 +67,26 @@ fn fields(body: &str) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), decode(value))).collect()
 }
 
-fn next(requests: &Receiver<String>) -> (String, String) {
-    let request = requests.recv_timeout(Duration::from_secs(30)).unwrap();
-    let (head, body) = request.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
-}
-
 #[test]
 fn ntfy_gets_the_words_as_the_body() {
-    let (url, requests) = service();
-    let topic = format!("{url}/topic-nobody-guesses");
-    ask("ntfy.sh", &[("NTFY_URL", &topic), ("NTFY_TOKEN", "tk_1")], None);
-    let (head, body) = next(&requests);
-    assert!(head.starts_with("POST /topic-nobody-guesses HTTP/1.1"), "{head}");
-    assert!(head.contains("Authorization: Bearer tk_1"), "{head}");
-    assert!(head.contains("Priority: high"), "{head}");
-    assert!(body.contains(WORDS), "{body}");
+    let inbox = service();
+    ask("ntfy.sh", &[("NTFY_URL", &inbox.url), ("NTFY_TOKEN", "tk_1")], None);
+    let arrived = inbox.next();
+    assert_eq!(arrived.request(), "POST /hook");
+    assert_eq!(arrived.header("authorization"), "Bearer tk_1");
+    assert_eq!(arrived.header("priority"), "high");
+    assert!(arrived.body.contains(WORDS), "{}", arrived.body);
 }
 
 #[test]
 fn slack_gets_a_form_whose_text_calls_nobody() {
-    let (url, requests) = service();
-    let variables = [("SLACK_URL", &*url), ("SLACK_TOKEN", "xoxb-1"), ("SLACK_CHANNEL", "C1")];
+    let inbox = service();
+    let variables =
+        [("SLACK_URL", &*inbox.url), ("SLACK_TOKEN", "xoxb-1"), ("SLACK_CHANNEL", "C1")];
     ask("slack.sh", &variables, None);
-    let (head, body) = next(&requests);
-    assert!(head.contains("Authorization: Bearer xoxb-1"), "{head}");
-    let fields = fields(&body);
+    let arrived = inbox.next();
+    assert_eq!(arrived.header("authorization"), "Bearer xoxb-1");
+    let fields = fields(&arrived.body);
     assert_eq!(fields[0], ("channel".to_owned(), "C1".to_owned()));
     assert_eq!(fields[1].0, "text");
     assert!(fields[1].1.contains("&lt;!channel&gt;"), "{}", fields[1].1);
@@ -133,12 +95,13 @@ fn slack_gets_a_form_whose_text_calls_nobody() {
 
 #[test]
 fn telegram_gets_a_form_without_markup() {
-    let (url, requests) = service();
-    let variables = [("TELEGRAM_URL", &*url), ("TELEGRAM_TOKEN", "1:a"), ("TELEGRAM_CHAT", "-7")];
+    let inbox = service();
+    let variables =
+        [("TELEGRAM_URL", &*inbox.url), ("TELEGRAM_TOKEN", "1:a"), ("TELEGRAM_CHAT", "-7")];
     ask("telegram.sh", &variables, None);
-    let (head, body) = next(&requests);
-    assert!(head.starts_with("POST /bot1:a/sendMessage HTTP/1.1"), "{head}");
-    let fields = fields(&body);
+    let arrived = inbox.next();
+    assert_eq!(arrived.request(), "POST /hook/bot1:a/sendMessage");
+    let fields = fields(&arrived.body);
     assert_eq!(fields[0], ("chat_id".to_owned(), "-7".to_owned()));
     assert!(fields[1].1.contains(WORDS), "{}", fields[1].1);
     assert_eq!(fields.len(), 2, "parse_mode would make the words markup");
@@ -146,13 +109,12 @@ fn telegram_gets_a_form_without_markup() {
 
 #[test]
 fn discord_gets_json_that_calls_nobody() {
-    let (url, requests) = service();
-    let hook = format!("{url}/api/webhooks/1/a");
-    ask("discord.sh", &[("DISCORD_WEBHOOK", &hook)], None);
-    let (head, body) = next(&requests);
-    assert!(head.starts_with("POST /api/webhooks/1/a HTTP/1.1"), "{head}");
-    assert!(head.contains("Content-Type: application/json"), "{head}");
-    let body: Value = serde_json::from_str(&body).unwrap();
+    let inbox = service();
+    ask("discord.sh", &[("DISCORD_WEBHOOK", &inbox.url)], None);
+    let arrived = inbox.next();
+    assert_eq!(arrived.request(), "POST /hook");
+    assert_eq!(arrived.header("content-type"), "application/json");
+    let body = arrived.json();
     assert!(body["content"].as_str().unwrap().contains(WORDS), "{body}");
     assert!(body["content"].as_str().unwrap().chars().count() <= 2_000);
     assert_eq!(body["allowed_mentions"], json!({"parse": []}));

@@ -37,7 +37,7 @@ pub(super) fn split(line: &str) -> Vec<Simple> {
                 }
                 splitter.quoted(inside.chars());
             }
-            '\\' => splitter.quoted(rest.next().filter(|c| *c != '\n').into_iter()),
+            '\\' => rest.next().filter(|c| *c != '\n').into_iter().for_each(|c| splitter.push(c)),
             '#' if splitter.word.is_none() => {
                 rest.by_ref().take_while(|c| *c != '\n').for_each(drop);
                 splitter.join(Joint::Then);
