@@ -185,7 +185,23 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         report(io, &error);
         return Outcome::Error.code();
     }
-    let result = match cli.command {
+    // Nothing after it may change what the host is told.
+    if let Command::Hook(args) = &cli.command {
+        return hook::run(io, args).code();
+    }
+    let result = perform(io, cli.command);
+    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
+        Ok(outcome) => outcome.code(),
+        Err(CommandError::Closed) => Outcome::Yes.code(),
+        Err(error) => {
+            report(io, &error);
+            Outcome::Error.code()
+        }
+    }
+}
+
+fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+    match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
         Command::Answer(args) => control::answer(io, &args),
@@ -198,8 +214,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
-        // Nothing after it may change what the host is told.
-        Command::Hook(args) => return hook::run(io, &args).code(),
+        Command::Hook(args) => Ok(hook::run(io, &args)),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
@@ -222,14 +237,6 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
-    };
-    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
-        Ok(outcome) => outcome.code(),
-        Err(CommandError::Closed) => Outcome::Yes.code(),
-        Err(error) => {
-            report(io, &error);
-            Outcome::Error.code()
-        }
     }
 }
 

@@ -59,7 +59,7 @@ impl Claims {
     }
 
     fn add(&mut self, place: EntryPlace, words: String) {
-        if !self.since.zip(place.at).is_some_and(|(since, at)| at < since) {
+        if self.since.zip(place.at).is_none_or(|(since, at)| at >= since) {
             self.claims.push((place, words));
         }
     }
