@@ -242,7 +242,7 @@ fn every_way_to_stop_is_told() {
     ];
     for (kind, failure, lines) in cases {
         let home = Home::new();
-        home.claude("7b1d", &[&[work.clone()], &lines[..]].concat());
+        home.claude("7b1d", &[std::slice::from_ref(&work), &lines[..]].concat());
         let session = home.session(&[]);
         assert_eq!(session["findings"].as_array().unwrap().len(), 1, "{session:#}");
         assert_eq!(session["findings"][0]["kind"], kind, "{session:#}");
