@@ -19,6 +19,7 @@ mod plan;
 mod postmortem;
 mod prompt;
 mod replay;
+mod report;
 mod run;
 mod scan;
 mod schema;
@@ -104,6 +105,7 @@ enum Command {
     Postmortem(postmortem::PostmortemArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    Report(report::ReportArgs),
     /// Resume a paused run
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
@@ -179,6 +181,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     };
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
+    io.verbose = cli.logging.is_verbose();
     if let Some(manner) = cli.command.logs()
         && let Err(error) = cli.logging.start(manner, io.color_stderr)
     {
@@ -223,6 +226,7 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Postmortem(args) => postmortem::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Report(args) => report::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),

@@ -6,7 +6,6 @@ use std::time::Duration;
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use clap::{Args, ValueHint};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Outcome, report};
 use crate::app::postmortem::{Found, Postmortem, Reading, everywhere, named, shown_path};
@@ -17,6 +16,7 @@ use crate::settings::clock;
 use crate::view::json;
 use crate::view::paint::Paint;
 use crate::view::postmortem::Summary;
+use crate::view::progress::Progress;
 
 /// Tell what happened in sessions of any host: false claims, waits, limits, costs
 ///
@@ -71,10 +71,11 @@ pub(super) fn run(io: &mut Io, args: &PostmortemArgs) -> Result<Outcome, Command
     if found.files.is_empty() && found.unread.is_empty() {
         return nothing_found(io, &found, since);
     }
-    let progress = progress_bar(found.files.iter().map(|file| file.size).sum());
+    let mut progress =
+        Progress::bytes("postmortem", found.files.iter().map(|file| file.size).sum());
     let reading = Reading { rules: &rules, since, now, zone: clock::local_zone() };
-    let mut postmortem = reading.all(io, found, &mut |bytes| progress.inc(bytes));
-    progress.finish_and_clear();
+    let mut postmortem = reading.all(io, found, &mut |bytes| progress.advance(bytes));
+    drop(progress);
     show(io, args, &mut postmortem, now, since)?;
     Ok(match () {
         () if postmortem.read == 0 => Outcome::Error,
@@ -137,13 +138,6 @@ fn window(now: Timestamp, since: Option<Timestamp>) -> String {
         None => "all there is".to_owned(),
         Some(span) => format!("the last {}", crate::view::time::rough(span)),
     }
-}
-
-/// A bar on a terminal, nothing elsewhere.
-fn progress_bar(bytes: u64) -> ProgressBar {
-    let form = "{bar:30} {bytes} of {total_bytes}, {eta} left";
-    let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(bytes).with_style(style)
 }
 
 fn parse_since(text: &str) -> Result<Since, String> {

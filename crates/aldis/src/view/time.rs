@@ -85,6 +85,15 @@ pub(crate) fn elapsed(span: Duration) -> String {
     }
 }
 
+/// A limit of time, as short as it can be said: `2 h`, `90 min`.
+pub(crate) fn short(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds > 0 && seconds % 3_600 == 0 => format!("{} h", seconds / 3_600),
+        seconds if seconds > 0 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
 /// A number with its noun: `1 agent`, `2 agents`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

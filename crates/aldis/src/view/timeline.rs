@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 
 use super::display;
@@ -15,42 +16,42 @@ use super::time::{clock_time, elapsed, written};
 
 /// What happened, in rows above one axis of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// Where the axis begins.
-    pub from: Timestamp,
+    pub(crate) from: Timestamp,
     /// Where it ends.
-    pub to: Timestamp,
+    pub(crate) to: Timestamp,
     /// The rows, from top to bottom.
-    pub lanes: Vec<Lane>,
+    pub(crate) lanes: Vec<Lane>,
 }
 
 /// A row: an agent, a task, a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lane {
+pub(crate) struct Lane {
     /// Whose.
-    pub label: String,
+    pub(crate) label: String,
     /// What took time.
-    pub spans: Vec<Span>,
+    pub(crate) spans: Vec<Span>,
     /// Moments, drawn above the spans.
-    pub marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// Something that took time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// When it began.
-    pub from: Timestamp,
+    pub(crate) from: Timestamp,
     /// When it ended.
-    pub to: Timestamp,
+    pub(crate) to: Timestamp,
     /// What kind of thing it was.
-    pub kind: SpanKind,
+    pub(crate) kind: SpanKind,
     /// What it was, for whoever points at it.
-    pub title: String,
+    pub(crate) title: String,
 }
 
 /// What took time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpanKind {
+pub(crate) enum SpanKind {
     /// An agent worked.
     Work,
     /// A check ran.
@@ -61,18 +62,18 @@ pub enum SpanKind {
 
 /// A moment that matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// When.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
     /// What kind of thing it was.
-    pub kind: MarkKind,
+    pub(crate) kind: MarkKind,
     /// What happened, for whoever points at it.
-    pub title: String,
+    pub(crate) title: String,
 }
 
 /// How good a moment was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkKind {
+pub(crate) enum MarkKind {
     /// A claim that held, a good end.
     Good,
     /// A claim that did not hold, a crash, a bad end.
@@ -105,7 +106,7 @@ const STEPS: [u64; 16] =
     [1, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
 
 /// Draws a timeline.
-pub fn svg(timeline: &Timeline) -> String {
+pub(crate) fn svg(timeline: &Timeline) -> String {
     let lanes = timeline.lanes.len().min(LANES_MAX);
     let height = TOP + ROW * lanes as f64 + FOOT;
     let mut out = format!(
@@ -249,9 +250,9 @@ fn place(timeline: &Timeline, at: Timestamp) -> f64 {
     LABELS + (part / whole).clamp(0.0, 1.0) * (WIDTH - LABELS - RIGHT)
 }
 
-/// Words of others as the text of an element.
+/// Words of others as the text of an element, without secrets.
 fn escaped(text: &str, most: usize) -> String {
-    let text = display::excerpt(text, most);
+    let text = display::excerpt(&redact(text), most);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

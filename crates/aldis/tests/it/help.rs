@@ -37,6 +37,7 @@ const COMMANDS: &[&[&str]] = &[
     &["watch"],
     &["log"],
     &["output"],
+    &["report"],
     &["store"],
     &["store", "prune"],
     &["step"],

@@ -13,6 +13,8 @@ mod help;
 mod histories;
 mod hosts;
 mod install;
+#[cfg(target_os = "linux")]
+mod live;
 mod logging;
 mod notices;
 mod output;
@@ -22,6 +24,7 @@ mod plugins;
 mod postmortem;
 mod real_hosts;
 mod recipes;
+mod report;
 mod run;
 mod sandbox;
 mod scan;
