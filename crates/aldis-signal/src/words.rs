@@ -22,11 +22,12 @@ pub(crate) enum Kind {
     Points,
     Over,
     Opener,
+    Void,
     Joins,
 }
 
 impl Kind {
-    const ALL: [(Self, &str); 12] = [
+    const ALL: [(Self, &str); 13] = [
         (Self::Sample, "sample"),
         (Self::Unsampled, "unsampled"),
         (Self::Condition, "condition"),
@@ -38,6 +39,7 @@ impl Kind {
         (Self::Points, "points"),
         (Self::Over, "over"),
         (Self::Opener, "opener"),
+        (Self::Void, "void"),
         (Self::Joins, "joins"),
     ];
 }
@@ -197,12 +199,10 @@ fn fits(word: &str, entry: &str) -> bool {
 
 /// Finds the openers, in any case.
 static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let entries = &ENTRIES[Kind::Opener as usize];
-    let phrases = entries.phrases.values().flatten().map(|phrase| phrase.join(" "));
-    let words = entries.words.iter().chain(&entries.parts).map(|word| (*word).to_owned());
+    let openers = lines().filter(|(kind, ..)| matches!(*kind, "opener" | "void"));
+    let words = openers.flat_map(|(.., entries)| entries);
     // Only the case of ASCII letters is folded by the search.
-    let cased =
-        words.chain(phrases).flat_map(|word| [capitalised(&word), word.to_uppercase(), word]);
+    let cased = words.flat_map(|word| [capitalised(word), word.to_uppercase(), word.to_owned()]);
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
     builder.kind(Some(AhoCorasickKind::DFA));

@@ -73,6 +73,9 @@ pub enum RuledValue {
     Upper,
 }
 
+/// No rule above a heading is longer.
+const RULE_MAX: u64 = 256;
+
 impl Syntax {
     /// Returns whether a line opens a block.
     pub(crate) fn opens(&self, line: Line<'_>) -> bool {
@@ -216,10 +219,15 @@ fn is_foreign_word(key: &[u8]) -> bool {
 }
 
 impl Ruled {
-    /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
+    /// Reads the block whose heading line is `heading`, or nothing if it is only a heading. A rule stands
+    /// below the heading, or above it.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, heading: Line<'_>) -> Read {
+        let above = window.slice(heading.start.saturating_sub(RULE_MAX), heading.start);
+        let above = above.strip_suffix(b"\n").unwrap_or_default();
+        let above = &above[memchr::memrchr(b'\n', above).map_or(0, |end| end + 1)..];
         let mut next = match window.line(heading.next) {
             LineAt::Line(line) if self.is_rule(line.text) => line.next,
+            LineAt::Line(line) if self.is_rule(above) => line.start,
             LineAt::Wait => return Read::NeedMore,
             LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return Read::NotMine,
         };

@@ -39,6 +39,12 @@ const STANDING: &[Row<'_>] = &[
     ("behind a colon", "promise", "Status: <promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
     ("behind an arrow", "promise", "Result → <promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
     ("behind done", "promise", "All done <promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
+    (
+        "behind done and an operator",
+        "promise",
+        "done != <promise>COMPLETE</promise>",
+        "-in_sentence",
+    ),
     ("behind words", "promise", "3. Output <promise>COMPLETE</promise>", "!in_sentence PROMISE"),
     ("negated", "promise", "I will NOT <promise>COMPLETE</promise> yet", "!in_sentence PROMISE"),
     ("a full stop behind", "promise", "<promise>COMPLETE</promise>.", "PROMISE=COMPLETE"),
@@ -89,6 +95,18 @@ const STANDING: &[Row<'_>] = &[
 ];
 
 const INTRODUCED: &[Row<'_>] = &[
+    (
+        "once as an adverb",
+        "promise",
+        "Sending the signal once:\n\n<promise>COMPLETE</promise>",
+        "PROMISE=COMPLETE",
+    ),
+    (
+        "once as a conjunction",
+        "promise",
+        "Once CI is green:\n\n<promise>COMPLETE</promise>",
+        "!introduced PROMISE",
+    ),
     ("an example", "promise", "Example:\n\n<promise>COMPLETE</promise>", "!introduced PROMISE"),
     ("expected", "promise", "Expected: <promise>COMPLETE</promise>", "!introduced PROMISE"),
     (
@@ -235,6 +253,24 @@ const TAKEN_BACK: &[Row<'_>] = &[
         "!retracted PROMISE",
     ),
     (
+        "void by itself",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nI take that back.",
+        "!retracted PROMISE",
+    ),
+    (
+        "void by itself, the line above",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nIgnore the line above",
+        "!retracted PROMISE",
+    ),
+    (
+        "an opener, and void",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nApologies, I jumped the gun",
+        "!retracted PROMISE",
+    ),
+    (
         "an addition",
         "promise",
         "<promise>COMPLETE</promise>\n\nWait, I also bumped the version.",
@@ -334,6 +370,18 @@ const OTHER_LANGUAGES: &[Row<'_>] = &[
         "promise",
         "<promise>COMPLETE</promise>\n\n訂正：テストが2件失敗しています。",
         "!retracted PROMISE",
+    ),
+    (
+        "French, actually no",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nEn fait non, la CI échoue.",
+        "!retracted PROMISE",
+    ),
+    (
+        "Japanese, said now",
+        "promise",
+        "すべて完了しました。完了シグナルを出力します：\n\n<promise>COMPLETE</promise>",
+        "PROMISE=COMPLETE",
     ),
     (
         "Japanese, the sentence goes on",
