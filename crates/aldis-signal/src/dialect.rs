@@ -7,6 +7,8 @@
 
 mod check;
 pub mod syntax;
+#[cfg(feature = "toml")]
+mod toml_file;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -23,6 +25,7 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// How one family of signals is written and what they mean.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Dialect {
     /// Unique name: `[a-z][a-z0-9-]*`.
     pub name: Arc<str>,
@@ -97,6 +100,7 @@ impl Syntax {
 /// One signal of a dialect.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SignalDef {
     /// Canonical spelling.
     pub name: Arc<str>,
@@ -221,6 +225,7 @@ pub enum Payload {
 /// A meaning that depends on what was said.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct When {
     /// What must all hold: `subject` exactly, fields by name or `payload` in any case. `true` and
     /// `false` also match booleans.
@@ -239,13 +244,28 @@ impl Dialect {
     /// # Errors
     ///
     /// Fails with the line of the first thing that is wrong and what would be right.
+    ///
+    /// ```
+    /// use aldis_signal::Dialect;
+    ///
+    /// let error = Dialect::from_toml("v = 1\nname = \"Mine\"\n").unwrap_err();
+    /// assert!(error.to_string().contains("missing field"), "{error}");
+    /// ```
+    #[cfg(feature = "toml")]
     pub fn from_toml(text: &str) -> Result<Self, DialectError> {
-        check::dialect(text)
+        check::dialect(&toml_file::TomlFile::parse(text)?)
     }
 
     /// Returns the built-in dialect of that name.
+    ///
+    /// ```
+    /// use aldis_signal::Dialect;
+    ///
+    /// let caw = Dialect::builtin("caw").unwrap();
+    /// assert!(caw.signal("AUTO_COMPLETE").is_some());
+    /// ```
     pub fn builtin(name: &str) -> Option<&'static Arc<Self>> {
-        let index = BUILTIN_SOURCES.iter().position(|(known, _)| *known == name)?;
+        let index = BUILTINS.iter().position(|(known, ..)| *known == name)?;
         builtin(index)
     }
 
@@ -278,7 +298,7 @@ impl Dialect {
             | Syntax::Fence(_)
             | Syntax::Line(_)
             | Syntax::Status(_)
-            | Syntax::Tag(_) => return Err(DialectError::wordless(&self.name)),
+            | Syntax::Tag(_) => return Err(check::wordless(&self.name)),
         }
         match check::check_syntax(&changed) {
             Ok(()) => Ok(changed),
@@ -290,35 +310,59 @@ impl Dialect {
 /// Returns the built-in dialects, the five of the seed documents first.
 pub fn builtins() -> &'static [Arc<Dialect>] {
     static ALL: LazyLock<Vec<Arc<Dialect>>> =
-        LazyLock::new(|| (0..BUILTIN_SOURCES.len()).filter_map(builtin).cloned().collect());
+        LazyLock::new(|| (0..BUILTINS.len()).filter_map(builtin).cloned().collect());
     &ALL
 }
 
 /// Reads a built-in dialect when it is first asked for: most programs want one.
 fn builtin(index: usize) -> Option<&'static Arc<Dialect>> {
-    static READ: [OnceLock<Option<Arc<Dialect>>>; BUILTIN_SOURCES.len()] =
-        [const { OnceLock::new() }; BUILTIN_SOURCES.len()];
-    let (_, source) = BUILTIN_SOURCES[index];
-    READ[index].get_or_init(|| Dialect::from_toml(source).ok().map(Arc::new)).as_ref()
+    static READ: [OnceLock<Option<Arc<Dialect>>>; BUILTINS.len()] =
+        [const { OnceLock::new() }; BUILTINS.len()];
+    let (_, _, json) = BUILTINS[index];
+    READ[index].get_or_init(|| check::dialect(&Json(json)).ok().map(Arc::new)).as_ref()
+}
+
+/// The JSON form of a built-in dialect, which needs no TOML parser.
+struct Json(&'static str);
+
+impl check::Source for Json {
+    type Error = ();
+
+    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ()> {
+        serde_json::from_str(self.0).map_err(drop)
+    }
+
+    fn refuse(&self, _: check::Fault) {}
 }
 
 /// Returns the TOML text of a built-in dialect.
 pub fn builtin_source(name: &str) -> Option<&'static str> {
-    BUILTIN_SOURCES.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+    BUILTINS.iter().find(|(known, ..)| *known == name).map(|(_, source, _)| *source)
 }
 
-/// A file that fails to load would be missing from [`builtins`]; a test counts them.
-const BUILTIN_SOURCES: &[(&str, &str)] = &[
-    ("caw", include_str!("dialect/builtin/caw.toml")),
-    ("delivery", include_str!("dialect/builtin/delivery.toml")),
-    ("chorus", include_str!("dialect/builtin/chorus.toml")),
-    ("turn", include_str!("dialect/builtin/turn.toml")),
-    ("pilot", include_str!("dialect/builtin/pilot.toml")),
-    ("promise", include_str!("dialect/builtin/promise.toml")),
-    ("ralph-status", include_str!("dialect/builtin/ralph-status.toml")),
-    ("ralphex", include_str!("dialect/builtin/ralphex.toml")),
-    ("event", include_str!("dialect/builtin/event.toml")),
-    ("axiom", include_str!("dialect/builtin/axiom.toml")),
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("dialect/builtin/", $name, ".toml")),
+            include_str!(concat!("dialect/builtin/", $name, ".json")),
+        )),*]
+    };
+}
+
+/// Name, TOML text as people read it, and the JSON that a test makes from it. A form that fails to load
+/// would be missing from [`builtins`]; a test counts them.
+const BUILTINS: &[(&str, &str, &str)] = built_in![
+    "caw",
+    "delivery",
+    "chorus",
+    "turn",
+    "pilot",
+    "promise",
+    "ralph-status",
+    "ralphex",
+    "event",
+    "axiom",
 ];
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod find;
 pub mod message;
 pub mod parser;
 pub mod prompt;
+#[cfg(feature = "redact")]
 pub mod redact;
 pub mod scan;
 pub mod signal;
@@ -30,6 +31,6 @@ mod words;
 
 pub use dialect::{Dialect, DialectError};
 pub use message::{Message, Origin, Role};
-pub use parser::Parser;
+pub use parser::{Parser, Reply};
 pub use scan::{Rules, Scan, Scanner, Token, scan};
 pub use signal::{Fields, Finding, Meaning, NearMiss, Place, Reason, Signal, Span, Via, Warning};

@@ -11,6 +11,16 @@ use crate::message::Origin;
 use crate::scan::hints::hint;
 
 /// What a signal says in any dialect. Machines that serve every dialect look only at this.
+///
+/// Exhaustive on purpose: a new meaning must be considered at every match.
+///
+/// ```
+/// use aldis_signal::Meaning;
+///
+/// assert!(Meaning::Approved.is_claim() && Meaning::Blocked.is_decisive());
+/// assert!(!Meaning::Blocked.is_claim() && !Meaning::Progress.is_decisive());
+/// assert_eq!(Meaning::NeedsHuman.to_string(), "needs_human");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
@@ -81,6 +91,12 @@ impl fmt::Display for Meaning {
 }
 
 /// How a signal came: the more difficult it is to forge, the greater.
+///
+/// ```
+/// use aldis_signal::Via;
+///
+/// assert!(Via::Said < Via::Token && Via::Token < Via::Receipt && Via::Receipt < Via::Call);
+/// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -145,6 +161,7 @@ pub type Fields = Map<String, Value>;
 
 /// One thing an agent said in a dialect, with the evidence for it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Signal {
     /// The dialect it is written in.
     pub dialect: Arc<str>,
@@ -177,6 +194,41 @@ pub struct Signal {
 }
 
 impl Signal {
+    /// Makes a signal that says nothing beside its name.
+    ///
+    /// ```
+    /// use aldis_signal::{Meaning, Origin, Place, Signal};
+    ///
+    /// let (origin, place) = (Origin::assistant(), Place::default());
+    /// let mut signal = Signal::new("mine", "SHIPPED", Meaning::Done, origin, place);
+    /// signal.subject = Some("task-1".to_owned());
+    /// assert!(signal.meaning.is_claim() && signal.fields.is_empty());
+    /// ```
+    pub fn new(
+        dialect: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        meaning: Meaning,
+        origin: Origin,
+        place: Place,
+    ) -> Self {
+        Self {
+            dialect: dialect.into(),
+            name: name.into(),
+            meaning,
+            subject: None,
+            payload: None,
+            progress: None,
+            fields: Fields::new(),
+            handler: None,
+            warnings: Vec::new(),
+            origin,
+            place,
+            body_end: None,
+            raw: String::new(),
+            via: Via::Said,
+        }
+    }
+
     /// Returns whether it claims that a merge is resolved, which is less than that the work is done.
     /// The name is the same in every dialect that has such a signal.
     pub fn resolves_merge(&self) -> bool {
@@ -189,6 +241,7 @@ pub const MERGE_RESOLVED: &str = "RESOLVED";
 
 /// Looked like a signal and was not one.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NearMiss {
     /// The dialect it resembles.
     pub dialect: Arc<str>,
@@ -213,6 +266,16 @@ pub struct NearMiss {
 
 impl NearMiss {
     /// Returns what to write instead: one sentence that is itself no signal.
+    ///
+    /// ```
+    /// use aldis_signal::{Finding, Origin, Rules, scan};
+    ///
+    /// let found = scan(Rules::builtin(), b"  REVIEW_PASSED: t-1", &Origin::assistant());
+    /// let Finding::NearMiss(miss) = &found[0] else { panic!("{found:?}") };
+    /// let want = "remove the blanks in front; \
+    ///             write `REVIEW_PASSED: <id>` alone at the start of a line";
+    /// assert_eq!(miss.hint(), want);
+    /// ```
     pub fn hint(&self) -> String {
         hint(&self.definition, self.reason, &self.name, self.about.as_deref())
     }
@@ -262,7 +325,22 @@ impl Finding {
         }
     }
 
+    /// Returns the signal, if it is one, and takes it out.
+    pub fn into_signal(self) -> Option<Signal> {
+        match self {
+            Self::Signal(signal) => Some(*signal),
+            Self::NearMiss(_) => None,
+        }
+    }
+
     /// Returns the signal, if it is one.
+    ///
+    /// ```
+    /// use aldis_signal::{Origin, Rules, scan};
+    ///
+    /// let found = scan(Rules::builtin(), b"TURN_COMPLETE", &Origin::assistant());
+    /// assert_eq!(&*found[0].signal().unwrap().name, "TURN_COMPLETE");
+    /// ```
     pub fn signal(&self) -> Option<&Signal> {
         match self {
             Self::Signal(signal) => Some(signal),
@@ -275,6 +353,7 @@ macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {

@@ -20,6 +20,7 @@ use crate::visible::trim_line_end;
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,
@@ -35,6 +36,7 @@ pub struct Syntax {
 /// A status block under a heading, between rules drawn with one repeated character.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Ruled {
     /// The heading line.
     pub heading: String,
@@ -49,6 +51,7 @@ pub struct Ruled {
 /// A key of a status block under a heading.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RuledKey {
     /// The member it sets.
     pub member: String,

@@ -14,6 +14,7 @@ use crate::signal::{Fields, Reason, Warning};
 /// How a tag dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,

@@ -23,11 +23,9 @@ fn wrongly_judged(rows: &[Value], by: &str, claim: bool, strict: bool) -> (usize
         row["cls"] == "core" && row["by"] == by && row["claim"].as_bool() == Some(claim)
     });
     let wrong = |row: &&Value| {
-        let rules = rules_for(row["dialect"].as_str().unwrap());
-        let scan = Scan::new(&rules).signals_only();
-        let scan = if strict { scan.strict() } else { scan };
-        let found = scan.run(row["text"].as_str().unwrap().as_bytes());
-        signals(&found).iter().any(|signal| signal.meaning.is_claim()) != claim
+        let rules = rules_for(row["dialect"].as_str().unwrap()).strict(strict);
+        let found = Scan::new(&rules).signals(row["text"].as_str().unwrap().as_bytes());
+        found.iter().any(|signal| signal.meaning.is_claim()) != claim
     };
     (chosen.clone().filter(wrong).count(), chosen.count())
 }

@@ -424,14 +424,8 @@ fn strict_wants_a_signal_to_be_the_last_thing_said() {
         ("<chorus>PROGRESS: 9</chorus>\n\nMore to do.", "PROGRESS=9@9"),
     ] {
         for chunk in [1, 7, usize::MAX] {
-            let rules = rules_for("chorus");
-            let mut scanner = Scan::new(&rules).strict().stream();
-            let mut found = Vec::new();
-            for piece in text.as_bytes().chunks(chunk) {
-                scanner.push(piece, &mut |finding| found.push(finding));
-            }
-            scanner.finish(&mut |finding| found.push(finding));
-            found.sort_by_key(|finding| finding.place().span);
+            let rules = rules_for("chorus").strict(true);
+            let found = findings(&rules, text.as_bytes(), chunk);
             assert!(matches(&found, want), "{text:?}: {}", show(&found));
         }
     }
