@@ -35,7 +35,8 @@ pub struct Dialect {
     pub syntax: Syntax,
     /// What can be said.
     pub signals: Vec<SignalDef>,
-    /// Instructions for agents. As assistant text it scans to nothing.
+    /// Instructions for agents; `{form}` stands for the form with the configured word. As assistant text
+    /// they hold no signal.
     pub prompt: String,
     /// Where on its line a signal stands.
     pub standing: Standing,
@@ -270,6 +271,13 @@ impl Dialect {
     }
 
     /// Returns the definition of a signal by its canonical name.
+    ///
+    /// ```
+    /// use aldis_signal::{Dialect, Meaning};
+    ///
+    /// let delivery = Dialect::builtin("delivery").unwrap();
+    /// assert_eq!(delivery.signal("REVIEW_PASSED").unwrap().meaning, Meaning::Approved);
+    /// ```
     pub fn signal(&self, name: &str) -> Option<&SignalDef> {
         self.signals.iter().find(|signal| &*signal.name == name)
     }
@@ -282,14 +290,20 @@ impl Dialect {
     /// # Errors
     ///
     /// Fails if the dialect has no such word, or if a file with this one would be refused.
+    ///
+    /// ```
+    /// use aldis_signal::Dialect;
+    ///
+    /// let turn = Dialect::builtin("turn").unwrap();
+    /// assert_eq!(&*turn.with_word("OVER_TO_YOU").unwrap().signals[0].name, "OVER_TO_YOU");
+    /// assert!(turn.with_word("two words").is_err());
+    /// ```
     pub fn with_word(&self, word: &str) -> Result<Self, DialectError> {
         let mut changed = self.clone();
         match &mut changed.syntax {
             Syntax::Tag(tag) if tag.text.is_some() => tag.text = Some(word.to_owned()),
             Syntax::Trailer(trailer) => {
                 let old = std::mem::replace(&mut trailer.keyword, word.to_owned());
-                // They are about the old one.
-                changed.prompt.clear();
                 for signal in changed.signals.iter_mut().filter(|signal| *signal.name == *old) {
                     signal.name = word.into();
                 }

@@ -15,6 +15,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod dialect;
 mod find;
 pub mod message;

@@ -9,6 +9,11 @@
 //! [line summaries](summarize) are folds over items, so what a host writes is understood in one
 //! place.
 
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod content;
 mod detect;
 pub mod events;

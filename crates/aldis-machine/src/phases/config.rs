@@ -93,6 +93,9 @@ pub struct Config {
     /// What is done about run tokens.
     #[serde(default)]
     pub token: TokenPolicy,
+    /// Whether nothing but other signals may follow a claim, and no colon may lead into it.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 impl Default for Config {
@@ -105,6 +108,7 @@ impl Default for Config {
             after_transition: AfterTransition::default(),
             stale_after: STALE_AFTER,
             token: TokenPolicy::default(),
+            strict: false,
         }
     }
 }

@@ -331,7 +331,7 @@ impl Hook<'_> {
             Some(dialect) => dialect.clone(),
             None => Catalog::load(self.place.root())?.get(name)?.dialect.clone(),
         };
-        Ok(Rules::new([dialect]))
+        Ok(Rules::new([dialect]).strict(state.config.strict))
     }
 
     /// The project's state file, where there is one that can be read.
