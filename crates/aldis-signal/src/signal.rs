@@ -10,59 +10,69 @@ use crate::dialect::Dialect;
 use crate::message::Origin;
 use crate::scan::hints::hint;
 
-/// What a signal says in any dialect. Machines that serve every dialect look only at this.
-///
-/// Exhaustive on purpose: a new meaning must be considered at every match.
-///
-/// ```
-/// use aldis_signal::Meaning;
-///
-/// assert!(Meaning::Approved.is_claim() && Meaning::Blocked.is_decisive());
-/// assert!(!Meaning::Blocked.is_claim() && !Meaning::Progress.is_decisive());
-/// assert_eq!(Meaning::NeedsHuman.to_string(), "needs_human");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Meaning {
-    /// A reviewer or auditor accepts the work.
-    Approved,
-    /// The agent cannot go on because something outside it is missing.
-    Blocked,
-    /// The work, or this part of it, is claimed to be finished.
-    Done,
-    /// The agent gives up or reports an error.
-    Failed,
-    /// The agent passes the work or the floor to someone else.
-    Handoff,
-    /// Worth recording, changes nothing by itself.
-    Info,
-    /// The agent asks another agent.
-    NeedsHelp,
-    /// The agent asks a human.
-    NeedsHuman,
-    /// How far the work has come.
-    Progress,
-    /// A reviewer or auditor refuses the work.
-    Rejected,
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            /// Every one, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable name: in JSON, and in dialect files.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+codes! {
+    /// What a signal says in any dialect. Machines that serve every dialect look only at this.
+    ///
+    /// Exhaustive on purpose: a new meaning must be considered at every match.
+    ///
+    /// ```
+    /// use aldis_signal::Meaning;
+    ///
+    /// assert!(Meaning::Approved.is_claim() && Meaning::Blocked.is_decisive());
+    /// assert!(!Meaning::Blocked.is_claim() && !Meaning::Progress.is_decisive());
+    /// assert_eq!(Meaning::NeedsHuman.to_string(), "needs_human");
+    /// ```
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    Meaning {
+        /// A reviewer or auditor accepts the work.
+        Approved = "approved",
+        /// The agent cannot go on because something outside it is missing.
+        Blocked = "blocked",
+        /// The work, or this part of it, is claimed to be finished.
+        Done = "done",
+        /// The agent gives up or reports an error.
+        Failed = "failed",
+        /// The agent passes the work or the floor to someone else.
+        Handoff = "handoff",
+        /// Worth recording, changes nothing by itself.
+        Info = "info",
+        /// The agent asks another agent.
+        NeedsHelp = "needs_help",
+        /// The agent asks a human.
+        NeedsHuman = "needs_human",
+        /// How far the work has come.
+        Progress = "progress",
+        /// A reviewer or auditor refuses the work.
+        Rejected = "rejected",
+    }
 }
 
 impl Meaning {
-    /// Returns the stable name used in JSON output and dialect files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Blocked => "blocked",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Handoff => "handoff",
-            Self::Info => "info",
-            Self::NeedsHelp => "needs_help",
-            Self::NeedsHuman => "needs_human",
-            Self::Progress => "progress",
-            Self::Rejected => "rejected",
-        }
-    }
-
     /// Returns whether this ends, holds or hands over work: everything but progress and information.
     pub fn is_decisive(self) -> bool {
         !matches!(self, Self::Progress | Self::Info)
@@ -84,55 +94,33 @@ impl Meaning {
     }
 }
 
-impl fmt::Display for Meaning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+codes! {
+    /// How a signal came: the more difficult it is to forge, the greater.
+    ///
+    /// ```
+    /// use aldis_signal::Via;
+    ///
+    /// assert!(Via::Said < Via::Token && Via::Token < Via::Receipt && Via::Receipt < Via::Call);
+    /// ```
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    Via {
+        /// In the text of a message.
+        #[default]
+        Said = "said",
+        /// In the text of a message, with the run token that only the agent's prompt holds.
+        Token = "token",
+        /// By `aldis signal` in the agent's shell, bound to the run.
+        Receipt = "receipt",
+        /// By a tool call that the host vouches for.
+        Call = "call",
     }
-}
-
-/// How a signal came: the more difficult it is to forge, the greater.
-///
-/// ```
-/// use aldis_signal::Via;
-///
-/// assert!(Via::Said < Via::Token && Via::Token < Via::Receipt && Via::Receipt < Via::Call);
-/// ```
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Via {
-    /// In the text of a message.
-    #[default]
-    Said,
-    /// In the text of a message, with the run token that only the agent's prompt holds.
-    Token,
-    /// By `aldis signal` in the agent's shell, bound to the run.
-    Receipt,
-    /// By a tool call that the host vouches for.
-    Call,
 }
 
 impl Via {
-    /// Returns the stable name used in JSON output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Said => "said",
-            Self::Token => "token",
-            Self::Receipt => "receipt",
-            Self::Call => "call",
-        }
-    }
-
     /// Returns whether nothing but the text speaks for it. By reference, for serde.
     pub fn is_said(&self) -> bool {
         *self == Self::Said
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -349,33 +337,9 @@ impl Finding {
     }
 }
 
-macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[non_exhaustive]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl $name {
-            /// Every code, in alphabetical order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the stable code.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-
 codes! {
     /// Why something that looks like a signal is not one. The codes are stable.
+    #[non_exhaustive]
     Reason {
         /// An id or path of the wrong shape, or one that leaves the project.
         BadSubject = "bad_subject",

@@ -82,7 +82,8 @@ impl Engine<'_> {
         if !dialect.verdict_words && !self.rules.is_strict() {
             return None;
         }
-        let mut lead_in = LeadIn::find(window, line, &before);
+        let words_of = |text: &[u8]| self.without_tags(text, Side::Before);
+        let mut lead_in = LeadIn::find(window, line, &before, words_of);
         if self.rules.is_strict() && lead_in.ends_in_colon() {
             return Some(Reason::Introduced);
         }

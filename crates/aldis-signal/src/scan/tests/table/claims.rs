@@ -96,6 +96,18 @@ const STANDING: &[Row<'_>] = &[
 
 const INTRODUCED: &[Row<'_>] = &[
     (
+        "another signal leads into nothing",
+        "axiom",
+        "<axiom>PENDING: not reviewed yet</axiom>\n<axiom>COMPLETE</axiom>",
+        "PENDING=not reviewed yet, COMPLETE",
+    ),
+    (
+        "but words beside it do",
+        "axiom",
+        "Not yet: <axiom>PROGRESS: 5</axiom>\n<axiom>COMPLETE</axiom>",
+        "PROGRESS=5@5, !introduced COMPLETE",
+    ),
+    (
         "once as an adverb",
         "promise",
         "Sending the signal once:\n\n<promise>COMPLETE</promise>",
