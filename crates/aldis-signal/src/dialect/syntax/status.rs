@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::dialect::{self, Dialect};
 use crate::scan::draft::{Defect, Draft, Read};
 use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
-    snake_case, trim_blanks, trim_blanks_start,
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy, snake_case, trim_blanks,
+    trim_blanks_start,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
@@ -167,41 +167,28 @@ struct Lines {
     token: Option<String>,
 }
 
-/// What stands before and behind a colon.
-#[derive(Clone, Copy)]
-struct KeyValue<'w> {
-    key: &'w [u8],
-    value: &'w [u8],
-}
-
 impl Lines {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
     fn take(&mut self, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
-        let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
-        let key = undecorated(&text[..colon]);
-        let said = KeyValue { key, value: &text[colon + 1..] };
-        let refuse = |reason| Err((reason, Some(lossy(said.key).into_owned())));
-        if is_deceptive_text(said.key) || is_foreign_word(said.key) {
-            return refuse(Reason::Hidden);
-        }
-        if is_placeholder_text(said.value) {
-            return refuse(Reason::Placeholder);
-        }
-        match self.insert(said) {
-            true => Ok(()),
-            false => refuse(Reason::DuplicateField),
-        }
-    }
-
-    /// Returns whether the key is new.
-    fn insert(&mut self, said: KeyValue<'_>) -> bool {
-        let (key, value) = (lossy(said.key), lossy(said.value));
-        let (member, value) = (snake_case(&key), value.trim());
-        if member == "token" {
-            self.token = Some(value.to_owned());
-            return true;
-        }
-        self.fields.insert(member, value.into()).is_none()
+        let Some(colon) = memchr::memchr(b':', text) else { return Ok(()) };
+        let written = undecorated(&text[..colon]);
+        let (key, value) = (lossy(written), lossy(&text[colon + 1..]));
+        let reason = if is_deceptive_text(written) || is_foreign_word(written) {
+            Reason::Hidden
+        } else if is_placeholder(&value) {
+            Reason::Placeholder
+        } else {
+            let (member, value) = (snake_case(&key), value.trim());
+            if member == "token" {
+                self.token = Some(value.to_owned());
+                return Ok(());
+            }
+            if self.fields.insert(member, value.into()).is_none() {
+                return Ok(());
+            }
+            Reason::DuplicateField
+        };
+        Err((reason, Some(key.into_owned())))
     }
 }
 

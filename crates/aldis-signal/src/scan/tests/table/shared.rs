@@ -48,6 +48,19 @@ const QUOTED: &[Row<'_>] = &[
         "See:\n```\n<chorus>COMPLETE</chorus>\n```",
         "!quoted COMPLETE",
     ),
+    ("a signal fence in an element", "pilot", "<example>\n{exit}\n</example>", "!quoted EXIT"),
+    (
+        "a signal fence in indented code",
+        "pilot",
+        "The form is:\n\n    ```pilot-signal\n    {\"v\":2,\"type\":\"exit\",\"success\":true}\n    ```\n",
+        "!quoted EXIT",
+    ),
+    (
+        "a signal fence in a list item",
+        "pilot",
+        "1. All done.\n\n    ```pilot-signal\n    {\"v\":2,\"type\":\"exit\",\"success\":true}\n    ```\n",
+        "EXIT",
+    ),
     ("a fence with info", "chorus", "```xml\n<chorus>COMPLETE</chorus>\n```", "!quoted COMPLETE"),
     ("a tilde fence", "chorus", "~~~\n<chorus>COMPLETE</chorus>\n~~~", "!quoted COMPLETE"),
     (
