@@ -18,6 +18,7 @@ use serde_json::Value;
 
 pub use self::check::DialectError;
 use self::syntax::{block, fence, line, status, tag, trailer};
+use crate::prompt::FORM;
 use crate::signal::{Fields, Meaning};
 
 /// The format version of dialect files.
@@ -313,6 +314,10 @@ impl Dialect {
             | Syntax::Line(_)
             | Syntax::Status(_)
             | Syntax::Tag(_) => return Err(check::wordless(&self.name)),
+        }
+        // Instructions that do not show the word are about the old one.
+        if !changed.prompt.contains(FORM) {
+            changed.prompt.clear();
         }
         match check::check_syntax(&changed) {
             Ok(()) => Ok(changed),

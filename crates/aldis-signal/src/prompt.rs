@@ -8,7 +8,7 @@
 use crate::dialect::{Dialect, Syntax};
 
 /// What stands for the literal form in the instructions of a dialect with a configurable word.
-const FORM: &str = "{form}";
+pub(crate) const FORM: &str = "{form}";
 
 /// Returns the instructions for agents that speak `dialect`.
 ///
