@@ -79,13 +79,6 @@ impl Report {
         }
     }
 
-    /// Returns what careful matching made of the hard endings that this decides.
-    pub fn of_hard(&self, decided_by: &str, strict: bool) -> Tally {
-        let mut rows = self.hard.iter();
-        let row = rows.find(|row| row.decided_by == decided_by && row.strict == strict);
-        row.map_or_else(Tally::default, |row| row.tally)
-    }
-
     /// Returns the sums of the generated messages.
     pub fn total(&self, matching: Matching) -> Tally {
         let mut total = Tally::default();
