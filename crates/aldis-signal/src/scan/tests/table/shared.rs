@@ -61,6 +61,19 @@ const QUOTED: &[Row<'_>] = &[
         "1. All done.\n\n    ```pilot-signal\n    {\"v\":2,\"type\":\"exit\",\"success\":true}\n    ```\n",
         "EXIT",
     ),
+    ("a footnote", "promise", "[^1]: <promise>COMPLETE</promise>", "!quoted PROMISE"),
+    (
+        "a footnote that goes on",
+        "promise",
+        "[^note]: see\n<promise>COMPLETE</promise>",
+        "!quoted PROMISE",
+    ),
+    (
+        "behind a footnote",
+        "promise",
+        "[^1]: see there\n\n<promise>COMPLETE</promise>",
+        "PROMISE=COMPLETE",
+    ),
     ("a fence with info", "chorus", "```xml\n<chorus>COMPLETE</chorus>\n```", "!quoted COMPLETE"),
     ("a tilde fence", "chorus", "~~~\n<chorus>COMPLETE</chorus>\n~~~", "!quoted COMPLETE"),
     (
