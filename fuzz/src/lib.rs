@@ -5,8 +5,7 @@
 
 use std::fmt;
 
-use aldis_signal::scan::{scan_with, signals};
-use aldis_signal::{Finding, Origin, Rules, Scanner, Token};
+use aldis_signal::{Finding, Origin, Rules, Scan, Token};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 /// A text in chunks.
@@ -105,7 +104,7 @@ pub fn hear<'t>(
     token: Token,
 ) -> Heard {
     let (mut findings, mut kept) = (Vec::new(), 0);
-    let mut scanner = Scanner::new(rules, origin.clone()).with_token(token);
+    let mut scanner = Scan::new(rules).origin(origin.clone()).token(token).stream();
     for chunk in chunks {
         scanner.push(chunk, &mut |finding| findings.push(finding));
         kept = kept.max(scanner.kept());
@@ -123,8 +122,8 @@ pub fn check<'t>(
     origin: &Origin,
     token: Token,
 ) {
-    let whole = scan_with(rules, text, origin, token.clone());
-    let alone = signals(rules, text, origin, token.clone());
+    let scan = Scan::new(rules).origin(origin.clone()).token(token.clone());
+    let (whole, alone) = (scan.run(text), scan.signals(text));
     let all = whole.iter().filter_map(Finding::signal);
     assert!(alone.iter().eq(all), "other signals {alone:?} where nothing else is wanted: {whole:?}");
     let heard = hear(rules, chunks, origin, token);

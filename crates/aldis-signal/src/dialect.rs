@@ -7,6 +7,8 @@
 
 mod check;
 pub mod syntax;
+#[cfg(feature = "toml")]
+mod toml_file;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -16,6 +18,7 @@ use serde_json::Value;
 
 pub use self::check::DialectError;
 use self::syntax::{block, fence, line, status, tag, trailer};
+use crate::prompt::FORM;
 use crate::signal::{Fields, Meaning};
 
 /// The format version of dialect files.
@@ -23,6 +26,7 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// How one family of signals is written and what they mean.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Dialect {
     /// Unique name: `[a-z][a-z0-9-]*`.
     pub name: Arc<str>,
@@ -32,7 +36,8 @@ pub struct Dialect {
     pub syntax: Syntax,
     /// What can be said.
     pub signals: Vec<SignalDef>,
-    /// Instructions for agents. As assistant text it scans to nothing.
+    /// Instructions for agents; `{form}` stands for the form with the configured word. As assistant text
+    /// they hold no signal.
     pub prompt: String,
     /// Where on its line a signal stands.
     pub standing: Standing,
@@ -97,6 +102,7 @@ impl Syntax {
 /// One signal of a dialect.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SignalDef {
     /// Canonical spelling.
     pub name: Arc<str>,
@@ -221,6 +227,7 @@ pub enum Payload {
 /// A meaning that depends on what was said.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct When {
     /// What must all hold: `subject` exactly, fields by name or `payload` in any case. `true` and
     /// `false` also match booleans.
@@ -239,17 +246,39 @@ impl Dialect {
     /// # Errors
     ///
     /// Fails with the line of the first thing that is wrong and what would be right.
+    ///
+    /// ```
+    /// use aldis_signal::Dialect;
+    ///
+    /// let error = Dialect::from_toml("v = 1\nname = \"Mine\"\n").unwrap_err();
+    /// assert!(error.to_string().contains("missing field"), "{error}");
+    /// ```
+    #[cfg(feature = "toml")]
     pub fn from_toml(text: &str) -> Result<Self, DialectError> {
-        check::dialect(text)
+        check::dialect(&toml_file::TomlFile::parse(text)?)
     }
 
     /// Returns the built-in dialect of that name.
+    ///
+    /// ```
+    /// use aldis_signal::Dialect;
+    ///
+    /// let caw = Dialect::builtin("caw").unwrap();
+    /// assert!(caw.signal("AUTO_COMPLETE").is_some());
+    /// ```
     pub fn builtin(name: &str) -> Option<&'static Arc<Self>> {
-        let index = BUILTIN_SOURCES.iter().position(|(known, _)| *known == name)?;
+        let index = BUILTINS.iter().position(|(known, ..)| *known == name)?;
         builtin(index)
     }
 
     /// Returns the definition of a signal by its canonical name.
+    ///
+    /// ```
+    /// use aldis_signal::{Dialect, Meaning};
+    ///
+    /// let delivery = Dialect::builtin("delivery").unwrap();
+    /// assert_eq!(delivery.signal("REVIEW_PASSED").unwrap().meaning, Meaning::Approved);
+    /// ```
     pub fn signal(&self, name: &str) -> Option<&SignalDef> {
         self.signals.iter().find(|signal| &*signal.name == name)
     }
@@ -262,14 +291,20 @@ impl Dialect {
     /// # Errors
     ///
     /// Fails if the dialect has no such word, or if a file with this one would be refused.
+    ///
+    /// ```
+    /// use aldis_signal::Dialect;
+    ///
+    /// let turn = Dialect::builtin("turn").unwrap();
+    /// assert_eq!(&*turn.with_word("OVER_TO_YOU").unwrap().signals[0].name, "OVER_TO_YOU");
+    /// assert!(turn.with_word("two words").is_err());
+    /// ```
     pub fn with_word(&self, word: &str) -> Result<Self, DialectError> {
         let mut changed = self.clone();
         match &mut changed.syntax {
             Syntax::Tag(tag) if tag.text.is_some() => tag.text = Some(word.to_owned()),
             Syntax::Trailer(trailer) => {
                 let old = std::mem::replace(&mut trailer.keyword, word.to_owned());
-                // They are about the old one.
-                changed.prompt.clear();
                 for signal in changed.signals.iter_mut().filter(|signal| *signal.name == *old) {
                     signal.name = word.into();
                 }
@@ -278,7 +313,11 @@ impl Dialect {
             | Syntax::Fence(_)
             | Syntax::Line(_)
             | Syntax::Status(_)
-            | Syntax::Tag(_) => return Err(DialectError::wordless(&self.name)),
+            | Syntax::Tag(_) => return Err(check::wordless(&self.name)),
+        }
+        // Instructions that do not show the word are about the old one.
+        if !changed.prompt.contains(FORM) {
+            changed.prompt.clear();
         }
         match check::check_syntax(&changed) {
             Ok(()) => Ok(changed),
@@ -290,35 +329,59 @@ impl Dialect {
 /// Returns the built-in dialects, the five of the seed documents first.
 pub fn builtins() -> &'static [Arc<Dialect>] {
     static ALL: LazyLock<Vec<Arc<Dialect>>> =
-        LazyLock::new(|| (0..BUILTIN_SOURCES.len()).filter_map(builtin).cloned().collect());
+        LazyLock::new(|| (0..BUILTINS.len()).filter_map(builtin).cloned().collect());
     &ALL
 }
 
 /// Reads a built-in dialect when it is first asked for: most programs want one.
 fn builtin(index: usize) -> Option<&'static Arc<Dialect>> {
-    static READ: [OnceLock<Option<Arc<Dialect>>>; BUILTIN_SOURCES.len()] =
-        [const { OnceLock::new() }; BUILTIN_SOURCES.len()];
-    let (_, source) = BUILTIN_SOURCES[index];
-    READ[index].get_or_init(|| Dialect::from_toml(source).ok().map(Arc::new)).as_ref()
+    static READ: [OnceLock<Option<Arc<Dialect>>>; BUILTINS.len()] =
+        [const { OnceLock::new() }; BUILTINS.len()];
+    let (_, _, json) = BUILTINS[index];
+    READ[index].get_or_init(|| check::dialect(&Json(json)).ok().map(Arc::new)).as_ref()
+}
+
+/// The JSON form of a built-in dialect, which needs no TOML parser.
+struct Json(&'static str);
+
+impl check::Source for Json {
+    type Error = ();
+
+    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ()> {
+        serde_json::from_str(self.0).map_err(drop)
+    }
+
+    fn refuse(&self, _: check::Fault) {}
 }
 
 /// Returns the TOML text of a built-in dialect.
 pub fn builtin_source(name: &str) -> Option<&'static str> {
-    BUILTIN_SOURCES.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+    BUILTINS.iter().find(|(known, ..)| *known == name).map(|(_, source, _)| *source)
 }
 
-/// A file that fails to load would be missing from [`builtins`]; a test counts them.
-const BUILTIN_SOURCES: &[(&str, &str)] = &[
-    ("caw", include_str!("dialect/builtin/caw.toml")),
-    ("delivery", include_str!("dialect/builtin/delivery.toml")),
-    ("chorus", include_str!("dialect/builtin/chorus.toml")),
-    ("turn", include_str!("dialect/builtin/turn.toml")),
-    ("pilot", include_str!("dialect/builtin/pilot.toml")),
-    ("promise", include_str!("dialect/builtin/promise.toml")),
-    ("ralph-status", include_str!("dialect/builtin/ralph-status.toml")),
-    ("ralphex", include_str!("dialect/builtin/ralphex.toml")),
-    ("event", include_str!("dialect/builtin/event.toml")),
-    ("axiom", include_str!("dialect/builtin/axiom.toml")),
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("dialect/builtin/", $name, ".toml")),
+            include_str!(concat!("dialect/builtin/", $name, ".json")),
+        )),*]
+    };
+}
+
+/// Name, TOML text as people read it, and the JSON that a test makes from it. A form that fails to load
+/// would be missing from [`builtins`]; a test counts them.
+const BUILTINS: &[(&str, &str, &str)] = built_in![
+    "caw",
+    "delivery",
+    "chorus",
+    "turn",
+    "pilot",
+    "promise",
+    "ralph-status",
+    "ralphex",
+    "event",
+    "axiom",
 ];
 
 #[cfg(test)]

@@ -15,11 +15,17 @@
 
 #![forbid(unsafe_code)]
 
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod dialect;
 mod find;
 pub mod message;
 pub mod parser;
 pub mod prompt;
+#[cfg(feature = "redact")]
 pub mod redact;
 pub mod scan;
 pub mod signal;
@@ -30,6 +36,6 @@ mod words;
 
 pub use dialect::{Dialect, DialectError};
 pub use message::{Message, Origin, Role};
-pub use parser::Parser;
+pub use parser::{Parser, Reply};
 pub use scan::{Rules, Scan, Scanner, Token, scan};
 pub use signal::{Fields, Finding, Meaning, NearMiss, Place, Reason, Signal, Span, Via, Warning};

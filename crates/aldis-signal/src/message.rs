@@ -50,6 +50,7 @@ impl fmt::Display for Role {
 
 /// Where a message comes from, as far as its transcript tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Origin {
     /// Who spoke.
     pub role: Role,
@@ -106,6 +107,15 @@ impl Origin {
 
     /// Returns whether a signal from here counts: the agent's own live text, or the final message
     /// of a sub-agent.
+    ///
+    /// ```
+    /// use aldis_signal::{Origin, Role};
+    ///
+    /// assert!(Origin::assistant().may_signal());
+    /// assert!(!Origin::new(Role::Tool).may_signal());
+    /// assert!(!Origin::assistant().dead("rewound").may_signal());
+    /// assert!(!Origin::assistant().in_sidechain().may_signal());
+    /// ```
     pub fn may_signal(&self) -> bool {
         self.live
             && match self.role {
@@ -118,6 +128,7 @@ impl Origin {
 
 /// One utterance with one origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Message {
     /// Counts the utterances of its transcript from 0.
     pub index: u64,
@@ -131,4 +142,19 @@ pub struct Message {
     pub at: Option<Timestamp>,
     /// What was said.
     pub text: String,
+}
+
+impl Message {
+    /// Makes a message of which no more is known.
+    ///
+    /// ```
+    /// use aldis_signal::{Message, Origin};
+    ///
+    /// let mut message = Message::new(0, Origin::assistant(), "Done.");
+    /// message.entry = Some(1);
+    /// assert!(message.origin.may_signal());
+    /// ```
+    pub fn new(index: u64, origin: Origin, text: impl Into<String>) -> Self {
+        Self { index, entry: None, origin, id: None, at: None, text: text.into() }
+    }
 }

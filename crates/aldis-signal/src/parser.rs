@@ -1,33 +1,33 @@
 //! The interface for programs that only want to ask.
 //!
 //! A coordinator that holds a whole message in one dialect needs few questions: is it complete, is
-//! it blocked and why, how far is it, what is left to show. [`Parser`] answers them for any dialect,
-//! with all the care of the scanner behind it.
+//! it blocked and why, how far is it, what is left to show. [`Parser`] reads the message in any
+//! dialect, with all the care of the scanner behind it, and the [`Reply`] answers them.
 //!
 //! ```
 //! use aldis_signal::Parser;
 //!
 //! let chorus = Parser::builtin("chorus").unwrap();
-//! let output = "Half of it. <chorus>PROGRESS: 45</chorus>\n\
-//!               <chorus>BLOCKED: no access to the database</chorus>";
-//!
-//! assert!(chorus.is_blocked(output));
-//! assert!(!chorus.is_complete(output));
-//! assert_eq!(chorus.progress(output), Some(45));
-//! assert_eq!(chorus.reason(output).as_deref(), Some("no access to the database"));
+//! let reply = chorus.read(
+//!     "Half of it. <chorus>PROGRESS: 45</chorus>\n\
+//!      <chorus>BLOCKED: no access to the database</chorus>",
+//! );
+//! assert!(reply.is_blocked() && !reply.is_complete());
+//! assert_eq!(reply.progress(), Some(45));
+//! assert_eq!(reply.reason(), Some("no access to the database"));
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::dialect::syntax::trailer;
 use crate::dialect::{Dialect, Syntax};
-use crate::message::Origin;
-use crate::scan::{Rules, Token, signals};
-use crate::signal::{Meaning, Signal};
+use crate::scan::{Rules, Scan};
+use crate::signal::{Meaning, Signal, Span};
 use crate::structure::line::{is_quote, is_table_line};
 use crate::visible::{trim_unseen_end, without_colour};
 
-/// Answers questions about whole messages in one dialect.
+/// Reads whole messages in one dialect.
 #[derive(Debug)]
 pub struct Parser {
     rules: Rules,
@@ -35,6 +35,16 @@ pub struct Parser {
 
 impl Parser {
     /// Makes a parser for a dialect.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use aldis_signal::{Dialect, Parser};
+    ///
+    /// let promise = Dialect::builtin("promise").unwrap().with_word("ALL TESTS PASS").unwrap();
+    /// let parser = Parser::new(Arc::new(promise));
+    /// assert!(parser.read("<promise>ALL TESTS PASS</promise>").is_complete());
+    /// ```
     pub fn new(dialect: Arc<Dialect>) -> Self {
         Self { rules: Rules::new([dialect]) }
     }
@@ -44,79 +54,104 @@ impl Parser {
         Dialect::builtin(name).cloned().map(Self::new)
     }
 
-    /// Returns the first signal.
+    /// Reads a message of the agent. It is scanned once, whatever is asked about it then.
+    pub fn read<'t>(&self, message: &'t str) -> Reply<'t, '_> {
+        let signals = Scan::new(&self.rules).signals(message.as_bytes());
+        Reply { message, signals, dialect: self.rules.dialects().first() }
+    }
+}
+
+/// A message that was read.
+#[derive(Debug)]
+pub struct Reply<'t, 'p> {
+    message: &'t str,
+    signals: Vec<Signal>,
+    dialect: Option<&'p Arc<Dialect>>,
+}
+
+impl<'t> Reply<'t, '_> {
+    /// Returns every signal in text order.
     ///
     /// ```
     /// # use aldis_signal::Parser;
     /// let delivery = Parser::builtin("delivery").unwrap();
-    /// let signal = delivery.parse("Done.\n\nREADY_FOR_REVIEW: task-1\n").unwrap();
+    /// let reply = delivery.read("Done.\n\nREADY_FOR_REVIEW: task-1\n");
+    /// let [signal] = reply.signals() else { panic!() };
     /// assert_eq!((&*signal.name, signal.subject.as_deref()), ("READY_FOR_REVIEW", Some("task-1")));
     /// ```
-    pub fn parse(&self, message: &str) -> Option<Signal> {
-        self.signals(message).next()
+    pub fn signals(&self) -> &[Signal] {
+        &self.signals
     }
 
-    /// Returns every signal in text order.
-    pub fn parse_all(&self, message: &str) -> Vec<Signal> {
-        self.signals(message).collect()
-    }
-
-    /// Returns whether a signal of that name was said, first or not.
+    /// Returns whether there is a signal of that name, first or not.
     ///
     /// ```
     /// # use aldis_signal::Parser;
     /// let caw = Parser::builtin("caw").unwrap();
-    /// let message = "All phases are through.\n\n---\nSIGNAL: AUTO_COMPLETE\n---\n";
-    /// assert!(caw.has_signal(message, "AUTO_COMPLETE"));
-    /// assert!(!caw.has_signal("I will send SIGNAL: AUTO_COMPLETE later.", "AUTO_COMPLETE"));
+    /// let reply = caw.read("All phases are through.\n\n---\nSIGNAL: AUTO_COMPLETE\n---\n");
+    /// assert!(reply.has_signal("AUTO_COMPLETE"));
+    /// let reply = caw.read("I will send SIGNAL: AUTO_COMPLETE later.");
+    /// assert!(!reply.has_signal("AUTO_COMPLETE"));
     /// ```
-    pub fn has_signal(&self, message: &str, name: &str) -> bool {
-        self.signals(message).any(|signal| &*signal.name == name)
+    pub fn has_signal(&self, name: &str) -> bool {
+        self.signals.iter().any(|signal| &*signal.name == name)
     }
 
-    /// Returns whether the message claims that the work is done. That a merge is resolved is not it.
+    /// Returns whether it claims that the work is done. That a merge is resolved is not it.
     ///
     /// ```
     /// # use aldis_signal::Parser;
     /// let promise = Parser::builtin("promise").unwrap();
-    /// assert!(promise.is_complete("All green.\n\n<promise>COMPLETE</promise>"));
-    /// assert!(!promise.is_complete("When it is green I print <promise>COMPLETE</promise>"));
+    /// assert!(promise.read("All green.\n\n<promise>COMPLETE</promise>").is_complete());
+    /// assert!(!promise.read("When it is green I print <promise>COMPLETE</promise>").is_complete());
     ///
     /// let chorus = Parser::builtin("chorus").unwrap();
-    /// assert!(!chorus.is_complete("Kept both sides.\n\n<chorus>RESOLVED</chorus>"));
+    /// assert!(!chorus.read("Kept both sides.\n\n<chorus>RESOLVED</chorus>").is_complete());
     /// ```
-    pub fn is_complete(&self, message: &str) -> bool {
+    pub fn is_complete(&self) -> bool {
         let completes =
             |signal: &Signal| signal.meaning == Meaning::Done && !signal.resolves_merge();
-        self.signals(message).any(|signal| completes(&signal))
+        self.signals.iter().any(completes)
     }
 
-    /// Returns whether the message says that the agent cannot go on.
-    pub fn is_blocked(&self, message: &str) -> bool {
-        self.signals(message).any(|signal| signal.meaning == Meaning::Blocked)
+    /// Returns whether it says that the agent cannot go on.
+    ///
+    /// ```
+    /// # use aldis_signal::Parser;
+    /// let chorus = Parser::builtin("chorus").unwrap();
+    /// assert!(chorus.read("<chorus>BLOCKED: disk full</chorus>").is_blocked());
+    /// ```
+    pub fn is_blocked(&self) -> bool {
+        self.signals.iter().any(|signal| signal.meaning == Meaning::Blocked)
     }
 
     /// Returns the latest percentage.
-    pub fn progress(&self, message: &str) -> Option<u8> {
-        self.signals(message).filter_map(|signal| signal.progress).last()
+    ///
+    /// ```
+    /// # use aldis_signal::Parser;
+    /// let chorus = Parser::builtin("chorus").unwrap();
+    /// let text = "<chorus>PROGRESS: 20</chorus> More. <chorus>PROGRESS: 80</chorus>";
+    /// assert_eq!(chorus.read(text).progress(), Some(80));
+    /// ```
+    pub fn progress(&self) -> Option<u8> {
+        self.signals.iter().rev().find_map(|signal| signal.progress)
     }
 
     /// Returns why the agent is blocked or what it asks: the words of the first signal that is
     /// blocked or needs help or a human, or of a failure.
-    pub fn reason(&self, message: &str) -> Option<String> {
-        let asks = |signal: &Signal| match signal.meaning {
-            Meaning::Blocked | Meaning::NeedsHelp | Meaning::NeedsHuman | Meaning::Failed => true,
-            Meaning::Approved
-            | Meaning::Done
-            | Meaning::Handoff
-            | Meaning::Info
-            | Meaning::Progress
-            | Meaning::Rejected => false,
-        };
-        let signal = self.signals(message).find(asks)?;
-        let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+    ///
+    /// ```
+    /// # use aldis_signal::Parser;
+    /// let chorus = Parser::builtin("chorus").unwrap();
+    /// let reply = chorus.read("<chorus>NEEDS_HUMAN: which schema?</chorus>");
+    /// assert_eq!(reply.reason(), Some("which schema?"));
+    /// ```
+    pub fn reason(&self) -> Option<&str> {
+        let asks = [Meaning::Blocked, Meaning::NeedsHelp, Meaning::NeedsHuman, Meaning::Failed];
+        let signal = self.signals.iter().find(|signal| asks.contains(&signal.meaning))?;
         let fields = ["reason", "error", "question", "blocker", "issue", "recommendation"];
-        signal.payload.clone().or_else(|| fields.iter().find_map(|name| field(name)))
+        let field = || fields.iter().find_map(|name| signal.fields.get(*name)?.as_str());
+        signal.payload.as_deref().or_else(field)
     }
 
     /// Returns the message without its signals, for display. What stands before is never touched;
@@ -125,41 +160,36 @@ impl Parser {
     /// ```
     /// # use aldis_signal::Parser;
     /// let turn = Parser::builtin("turn").unwrap();
-    /// assert_eq!(turn.strip("    code line\nTURN_COMPLETE\n\nTURN_COMPLETE"), "    code line");
-    /// assert_eq!(turn.strip("Done. TURN_COMPLETE."), "Done. TURN_COMPLETE.");
+    /// let reply = turn.read("    code line\nTURN_COMPLETE\n\nTURN_COMPLETE");
+    /// assert_eq!(reply.without_signals(), "    code line");
+    /// assert_eq!(turn.read("Done. TURN_COMPLETE.").without_signals(), "Done. TURN_COMPLETE.");
     /// ```
-    pub fn strip(&self, message: &str) -> String {
-        let signals = self.parse_all(message);
-        let mut shown = String::with_capacity(message.len());
+    pub fn without_signals(&self) -> Cow<'t, str> {
+        if self.signals.is_empty() {
+            return Cow::Borrowed(self.message);
+        }
+        let mut shown = String::with_capacity(self.message.len());
         let mut from = 0;
-        for signal in &signals {
-            let start = usize::try_from(signal.place.span.start).unwrap_or(usize::MAX);
-            let end = usize::try_from(signal.place.span.end).unwrap_or(usize::MAX);
-            let Some(before) = message.get(from..start) else { continue };
+        for Span { start, end } in self.signals.iter().map(|signal| signal.place.span) {
+            let (start, end) = (start as usize, end as usize);
+            let Some(before) = self.message.get(from..start) else { continue };
             shown.push_str(self.without_repeats(before));
             from = end;
         }
-        let rest = message.get(from..).unwrap_or("");
-        if signals.is_empty() {
-            return message.to_owned();
-        }
+        let rest = self.message.get(from..).unwrap_or_default();
         if !trim_unseen_end(rest).is_empty() {
             shown.push_str(rest);
         }
-        shown
+        Cow::Owned(shown)
     }
 
     /// Returns what stands before a signal without the white space at its end and, for a keyword that
     /// ends the message, without the keywords said before.
-    fn without_repeats<'t>(&self, before: &'t str) -> &'t str {
-        match self.rules.dialects().first().map(|dialect| &dialect.syntax) {
+    fn without_repeats<'b>(&self, before: &'b str) -> &'b str {
+        match self.dialect.map(|dialect| &dialect.syntax) {
             Some(Syntax::Trailer(trailer)) => without_keywords(before, trailer),
             _ => before.trim_end(),
         }
-    }
-
-    fn signals(&self, message: &str) -> impl Iterator<Item = Signal> {
-        signals(&self.rules, message.as_bytes(), &Origin::assistant(), Token::Off).into_iter()
     }
 }
 

@@ -1,30 +1,30 @@
 //! What to tell an agent so that it speaks a dialect.
 //!
-//! Instructions name the signals without writing one: an agent that repeats its instructions, or a
-//! host that stores them in the transcript, must not satisfy the engine that asked. A property test
-//! scans every text this module makes as if the agent had said it and expects nothing.
+//! Instructions show the form to write, indented by four blanks below a line that ends in a colon, and
+//! then say when to write it. So they are quoted by their own structure: an agent that repeats its
+//! instructions, or a host that stores them in the transcript, does not satisfy the engine that asked.
+//! A property test scans every text this module makes as if the agent had said it and expects no signal.
 
-use std::borrow::Borrow;
-
-use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Syntax};
 
+/// What stands for the literal form in the instructions of a dialect with a configurable word.
+pub(crate) const FORM: &str = "{form}";
+
 /// Returns the instructions for agents that speak `dialect`.
+///
+/// ```
+/// use aldis_signal::{Dialect, Parser, prompt};
+///
+/// let promise = Dialect::builtin("promise").unwrap().with_word("ALL GREEN").unwrap();
+/// let text = prompt::instructions(&promise);
+/// assert!(text.contains("\n    <promise>ALL GREEN</promise>\n"));
+/// assert!(!Parser::new(promise.into()).read(&text).is_complete());
+/// ```
 pub fn instructions(dialect: &Dialect) -> String {
-    let mut text = match dialect.prompt.trim() {
-        "" => form(dialect),
-        text => text.to_owned(),
-    };
-    if let Syntax::Tag(tag::Syntax { text: Some(agreed), .. }) = &dialect.syntax {
-        // The words alone, outside the tag, say nothing.
-        let said = match spelled(agreed).filter(|_| !agreed.contains(' ')) {
-            Some(spelled) => format!("made of {spelled}"),
-            None => format!("\"{agreed}\", without the quotation marks"),
-        };
-        text = format!("{text}\nThe agreed text is {said}.");
+    match dialect.prompt.trim() {
+        "" => general(dialect),
+        text => text.replace(FORM, &form(dialect)) + "\n",
     }
-    text.push('\n');
-    text
 }
 
 /// Returns the instructions with the run token that signals must carry.
@@ -47,158 +47,110 @@ pub fn instructions_with_token(dialect: &Dialect, token: &str) -> String {
     )
 }
 
-/// Says in general terms how a dialect without instructions of its own is written.
-fn form(dialect: &Dialect) -> String {
-    let form = match &dialect.syntax {
-        Syntax::Block(block) => format!(
-            "End your message with a block between two lines of `{}`; its first line has the key {} \
-             and the name of a signal.",
-            block.delimiter, block.key
-        ),
-        Syntax::Fence(fence) => format!(
-            "Report with one JSON object in a fenced block whose info string is {}.",
-            fence.info
-        ),
-        Syntax::Line(_) => {
-            "Report with the name of a signal at the very start of a line, and what \
-                            it is about behind a colon."
-                .to_owned()
-        }
-        Syntax::Status(_) => {
-            "End your message with the status block of this dialect, one key a line.".to_owned()
-        }
-        Syntax::Tag(tag) if tag.text.is_some() => {
-            return "When it is completely and truly so, write the agreed text between the opening \
-                    and the closing tag of this dialect, as plain text outside code."
-                .to_owned();
-        }
-        Syntax::Tag(_) => {
-            "Report with a tag of this dialect around the name of a signal, as plain \
-                           text outside code."
-                .to_owned()
-        }
-        Syntax::Trailer(trailer) => return trailer_form(&trailer.keyword),
+/// Says how a dialect without instructions of its own is written.
+fn general(dialect: &Dialect) -> String {
+    let place = match &dialect.syntax {
+        Syntax::Block(_) => "End your message with a block of this form, outside any code fence",
+        Syntax::Fence(_) => "Report with one JSON object in a fenced block",
+        Syntax::Line(_) => "Report with the name of a signal at the very start of a line",
+        Syntax::Status(_) => "End your message with this block, one key a line",
+        Syntax::Tag(_) => "Report on a line of its own, as plain text outside code",
+        Syntax::Trailer(_) => "Put the keyword on a line of its own as the last thing you write",
     };
     let names: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
-    format!("{form} The signals are {}.", names.join(", "))
+    let form = form(dialect).replace('\n', "\n    ");
+    format!(
+        "{place}, without the four blanks in front:\n\n    {form}\n\nThe signals are {}. Do not write one \
+         before it is true.\n",
+        names.join(", ")
+    )
 }
 
-fn trailer_form(keyword: &str) -> String {
-    let place = "on a line of its own as the very last thing in your message";
-    let plain = "without a full stop, quotes, bold or code fence around it";
-    match spelled(keyword) {
-        Some(spelled) => format!("Put the keyword {place}: {spelled}, {plain}."),
-        None => format!("Put the keyword {keyword} {place}, {plain}."),
-    }
-}
-
-/// Says a word with underscores without writing it: `A_B` would look as if it was said.
-fn spelled(word: &str) -> Option<String> {
-    let parts: Vec<&str> = word.split('_').collect();
-    if parts.len() < 2 {
-        return None;
-    }
-    if parts.contains(&"") {
-        return Some(format!("{}, written together", listed(&runs(word))));
-    }
-    let small = word.contains(char::is_lowercase);
-    let case = if small { "in exactly these letters" } else { "in capitals" };
-    let joints = if parts.len() == 2 { "an underscore" } else { "underscores" };
-    Some(format!("the words {}, {case}, joined by {joints}", listed(&parts)))
-}
-
-/// Returns the words of a word and the underscores between them, said in words.
-fn runs(word: &str) -> Vec<String> {
-    let mut runs = Vec::new();
-    let mut rest = word;
-    while let Some(first) = rest.chars().next() {
-        let length = rest.find(|c| (c == '_') != (first == '_')).unwrap_or(rest.len());
-        let (run, behind) = rest.split_at(length);
-        runs.push(match (first, length) {
-            ('_', 1) => "an underscore".to_owned(),
-            ('_', _) => format!("{length} underscores"),
-            _ => run.to_owned(),
-        });
-        rest = behind;
-    }
-    runs
-}
-
-/// Returns `A, B and C`.
-fn listed<S: Borrow<str>>(words: &[S]) -> String {
-    match words.split_last() {
-        Some((last, [])) => last.borrow().to_owned(),
-        Some((last, others)) => format!("{} and {}", others.join(", "), last.borrow()),
-        None => String::new(),
+/// Returns the first signal of a dialect as it is written.
+fn form(dialect: &Dialect) -> String {
+    let first = dialect.signals.first().map_or("", |def| &*def.name);
+    match &dialect.syntax {
+        Syntax::Block(it) => format!("{0}\n{1}: {first}\n{0}", it.delimiter, it.key),
+        Syntax::Fence(it) => format!("```{}\n{{\"type\": \"{first}\"}}\n```", it.info),
+        Syntax::Line(it) => format!("{first}{} <subject>", it.separator),
+        Syntax::Status(it) => format!("{}\nKEY: value\n{}", it.open, it.close),
+        Syntax::Tag(it) => match (&it.text, &it.attribute) {
+            (Some(agreed), _) => format!("{}{agreed}{}", it.open, it.close),
+            (None, Some(attribute)) => {
+                format!("{} {attribute}=\"<subject>\"><words>{}", it.open, it.close)
+            }
+            (None, None) => format!("{}{first}{}", it.open, it.close),
+        },
+        Syntax::Trailer(it) => it.keyword.clone(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! No instruction is itself a signal.
+    //! No instruction is itself a signal, and every form that is shown is one.
 
     use super::*;
+    use std::sync::Arc;
+
     use crate::dialect::builtins;
-    use crate::message::Origin;
-    use crate::scan::{Rules, scan};
+    use crate::scan::{Rules, Scan};
+
+    /// Scans what an agent would repeat, by the dialect itself and by all built-in ones.
+    #[track_caller]
+    fn scans_to_nothing(dialect: &Dialect, text: &str) {
+        for rules in [&Rules::new([dialect.clone().into()]), Rules::builtin()] {
+            let signals = Scan::new(rules).signals(text.as_bytes());
+            assert!(signals.is_empty(), "{text}: {signals:#?}");
+        }
+    }
 
     #[test]
     fn instructions_scan_to_nothing() {
         for dialect in builtins() {
-            for text in [instructions(dialect), instructions_with_token(dialect, "k7Qd")] {
-                let found = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
-                assert!(found.is_empty(), "{}: {found:#?}", dialect.name);
+            let mut silent = Dialect::clone(dialect);
+            silent.prompt.clear();
+            for dialect in [dialect, &silent] {
+                scans_to_nothing(dialect, &instructions(dialect));
+                scans_to_nothing(dialect, &instructions_with_token(dialect, "k7Qd"));
             }
         }
     }
 
-    /// Scans what an agent would repeat, by the dialect itself and by all built-in ones.
-    #[track_caller]
-    fn scans_to_nothing(dialect: Dialect, text: &str) {
-        for rules in [&Rules::new([dialect.into()]), Rules::builtin()] {
-            let found = scan(rules, text.as_bytes(), &Origin::assistant());
-            assert!(found.is_empty(), "{text}: {found:#?}");
+    /// The forms that are shown are signals where they are said.
+    #[test]
+    fn forms_are_signals() {
+        for dialect in builtins() {
+            let text = instructions(dialect);
+            let mut said = String::new();
+            for line in text.lines().filter(|line| line.is_empty() || line.starts_with("    ")) {
+                said += line.trim_start();
+                said += "\n";
+            }
+            let said = said.replace("<the time now, ISO 8601>", "2026-03-02T10:00:00Z");
+            let rules = Rules::new([Arc::clone(dialect)]);
+            let found = Scan::new(&rules).run(said.trim().as_bytes());
+            let all = found.iter().all(|found| found.signal().is_some());
+            assert!(!found.is_empty() && all, "{}: {said}\n{found:#?}", dialect.name);
         }
     }
 
     #[test]
-    fn another_keyword_is_told() {
-        for (word, told) in [
-            ("OVER_TO_YOU", "the words OVER, TO and YOU, in capitals, joined by underscores,"),
-            (
-                "Over_out",
-                "the words Over and out, in exactly these letters, joined by an underscore,",
-            ),
-            ("__DONE_", "2 underscores, DONE and an underscore, written together,"),
+    fn configured_words_are_shown() {
+        for (name, word, form) in [
+            ("turn", "OVER_TO_YOU", "OVER_TO_YOU"),
+            ("turn", "OVER", "OVER"),
+            ("promise", "COMPLETE", "<promise>COMPLETE</promise>"),
+            ("promise", "ALL DONE", "<promise>ALL DONE</promise>"),
+            ("promise", "\u{dc}berall fertig!", "<promise>\u{dc}berall fertig!</promise>"),
+            ("promise", "TURN_COMPLETE", "<promise>TURN_COMPLETE</promise>"),
         ] {
-            let turn = Dialect::builtin("turn").unwrap().with_word(word).unwrap();
-            let text = instructions(&turn);
-            assert!(text.contains(told) && !text.contains("TURN"), "{text}");
-            scans_to_nothing(turn, &text);
-        }
-        let turn = Dialect::builtin("turn").unwrap().with_word("OVER").unwrap();
-        assert!(instructions(&turn).contains("the keyword OVER on a line"));
-    }
-
-    #[test]
-    fn the_agreed_text_is_told() {
-        let promise = Dialect::builtin("promise").unwrap();
-        for (word, told) in [
-            ("COMPLETE", "The agreed text is \"COMPLETE\", without the quotation marks."),
-            ("ALL DONE", "\"ALL DONE\""),
-            ("LOOP COMPLETE", "\"LOOP COMPLETE\""),
-            ("\u{dc}berall fertig!", "\"\u{dc}berall fertig!\""),
-            ("TURN_COMPLETE", "made of the words TURN and COMPLETE, in capitals, joined by"),
-            ("QA_COMPLETE", "made of the words QA and COMPLETE"),
-        ] {
-            let mut promise = promise.with_word(word).unwrap();
-            let text = instructions(&promise);
-            assert!(text.contains(told), "{text}");
-            scans_to_nothing(promise.clone(), &text);
-            promise.prompt.clear();
-            let text = instructions(&promise);
-            assert!(text.contains(told) && !text.contains("PROMISE"), "{text}");
-            scans_to_nothing(promise, &text);
+            let mut dialect = Dialect::builtin(name).unwrap().with_word(word).unwrap();
+            for _ in 0..2 {
+                let text = instructions(&dialect);
+                assert!(text.contains(&format!(":\n\n    {form}\n\n")), "{text}");
+                scans_to_nothing(&dialect, &text);
+                dialect.prompt.clear();
+            }
         }
     }
 
@@ -207,15 +159,5 @@ mod tests {
     fn a_keyword_takes_no_token() {
         let turn = Dialect::builtin("turn").unwrap();
         assert_eq!(instructions_with_token(turn, "k7Qd"), instructions(turn));
-    }
-
-    #[test]
-    fn a_dialect_without_instructions_gets_some() {
-        let mut dialect = Dialect::clone(&builtins()[0]);
-        dialect.prompt.clear();
-        let text = instructions(&dialect);
-        assert!(text.contains("QA_COMPLETE") && text.contains("---"), "{text}");
-        let found = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
-        assert!(found.iter().all(|found| found.signal().is_none()), "{found:#?}");
     }
 }

@@ -38,7 +38,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 fn without_shapes<'t>(text: &'t str, visible: &Visible<'_>) -> Cow<'t, str> {
     // Without the shapes nothing may pass.
     let Some(shapes) = &*SHAPES else { return Cow::Borrowed(REDACTED) };
-    let mut found = shapes.find_iter(&visible.text).map(|secret| visible.place(secret.range()));
+    let mut found = shapes.find_iter(visible.text()).map(|secret| visible.place(secret.range()));
     let Some(first) = found.next() else { return Cow::Borrowed(text) };
     let mut clean = String::with_capacity(text.len());
     let mut end = 0;
@@ -112,14 +112,14 @@ impl Redactor {
     /// As [`line`](Self::line), for one that may hold a secret.
     fn suspect<'t>(&mut self, line: &'t str) -> Cow<'t, str> {
         let visible = Visible::of(line);
-        let is_frame = memmem::find(visible.text.as_bytes(), PRIVATE_KEY.as_bytes()).is_some();
+        let is_frame = memmem::find(visible.text().as_bytes(), PRIVATE_KEY.as_bytes()).is_some();
         let in_key = self.in_key;
         if !in_key && !is_frame {
             return without_shapes(line, &visible);
         }
-        let (begin, end) = (visible.text.rfind("-----BEGIN "), visible.text.rfind("-----END "));
+        let (begin, end) = (visible.text().rfind("-----BEGIN "), visible.text().rfind("-----END "));
         let opened = begin > end && is_frame;
-        self.in_key = opened || in_key && end.is_none() && may_be_in_key(&visible.text);
+        self.in_key = opened || in_key && end.is_none() && may_be_in_key(visible.text());
         if in_key && (self.in_key || end.is_some()) {
             return Cow::Borrowed(REDACTED);
         }

@@ -65,19 +65,19 @@ pub enum Token {
 /// How much of a chunk is taken at a time.
 const PIECE: usize = 256 * 1024;
 
-/// Incremental scanner for one message.
+/// A scan of one message that comes in chunks, made by [`Scan::stream`].
 ///
 /// ```
-/// use aldis_signal::{Finding, Origin, Rules, Scanner};
+/// use aldis_signal::{Rules, Scan};
 ///
 /// let mut found = Vec::new();
-/// let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+/// let mut scanner = Scan::new(Rules::builtin()).stream();
 /// for chunk in ["Halfway. <chorus>PROG", "RESS: 45</cho", "rus> Going on."] {
 ///     scanner.push(chunk.as_bytes(), &mut |finding| found.push(finding));
 /// }
 /// scanner.finish(&mut |finding| found.push(finding));
 ///
-/// let Finding::Signal(signal) = &found[0] else { panic!("{found:?}") };
+/// let signal = found[0].signal().unwrap();
 /// assert_eq!((&*signal.name, signal.progress), ("PROGRESS", Some(45)));
 /// ```
 pub struct Scanner<'r> {
@@ -98,26 +98,23 @@ impl fmt::Debug for Scanner<'_> {
 }
 
 impl<'r> Scanner<'r> {
-    /// Starts a message.
-    pub fn new(rules: &'r Rules, origin: Origin) -> Self {
-        Self::with(Engine::new(rules, origin, Options::default()))
-    }
-
-    fn with(engine: Engine<'r>) -> Self {
+    fn new(engine: Engine<'r>) -> Self {
         Self { engine, stripper: Stripper::default(), text: Vec::new(), base: 0, needed: 0 }
-    }
-
-    /// Says which run token is expected.
-    #[must_use]
-    pub fn with_token(mut self, token: Token) -> Self {
-        self.engine.options.token = token;
-        self
     }
 
     /// Scans the next chunk, giving `sink` each finding as soon as it is certain.
     ///
     /// A claim is certain when nothing can take it back any more: at the end of the message, or
     /// 4 KiB later.
+    ///
+    /// ```
+    /// use aldis_signal::{Rules, Scan};
+    ///
+    /// let mut found = 0;
+    /// let mut scanner = Scan::new(Rules::builtin()).signals_only().stream();
+    /// scanner.push(b"<chorus>COMPLETE</chorus>\n", &mut |_| found += 1);
+    /// assert_eq!(found, 0, "the next words may take it back");
+    /// ```
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Finding)) {
         for piece in chunk.chunks(PIECE) {
             let text = &mut self.text;
@@ -127,7 +124,17 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Ends the message.
+    /// Ends the message: whatever waited for more text is certain now.
+    ///
+    /// ```
+    /// use aldis_signal::{Rules, Scan};
+    ///
+    /// let mut found = Vec::new();
+    /// let mut scanner = Scan::new(Rules::builtin()).signals_only().stream();
+    /// scanner.push(b"<chorus>COMPLETE</chorus>\n", &mut |finding| found.push(finding));
+    /// scanner.finish(&mut |finding| found.push(finding));
+    /// assert_eq!(found.len(), 1);
+    /// ```
     pub fn finish(mut self, sink: &mut dyn FnMut(Finding)) {
         let text = &mut self.text;
         self.stripper.finish(&mut |passed| text.extend_from_slice(passed));
@@ -138,6 +145,14 @@ impl<'r> Scanner<'r> {
     /// Returns the offset before which nothing starts that is still to be told, so that what was told
     /// can be put in text order and passed on up to here. Only a near miss that stands for others
     /// comes later: at the end of the message, when their number is known.
+    ///
+    /// ```
+    /// use aldis_signal::{Rules, Scan};
+    ///
+    /// let mut scanner = Scan::new(Rules::builtin()).stream();
+    /// scanner.push(b"Fine.\n<chorus>COMPLETE</chorus>\n", &mut |_| {});
+    /// assert!(scanner.settled() <= 6, "the claim at byte 6 is not certain yet");
+    /// ```
     pub fn settled(&self) -> u64 {
         self.needed.min(self.engine.decided_until())
     }
@@ -167,15 +182,14 @@ impl<'r> Scanner<'r> {
 /// How messages are scanned: a builder for whole messages and for streams.
 ///
 /// ```
-/// use aldis_signal::{Rules, Scan};
+/// use aldis_signal::{Origin, Role, Rules, Scan, Token};
 ///
-/// let scan = Scan::new(Rules::builtin()).strict();
-/// assert_eq!(scan.run(b"All green.\n\n<promise>COMPLETE</promise>").len(), 1);
+/// let scan = Scan::new(Rules::builtin()).token(Token::Accept("k7f3".to_owned()));
+/// let found = scan.run(b"All green.\n\n<chorus>COMPLETE: #k7f3</chorus>");
+/// assert_eq!(found[0].signal().unwrap().via.as_str(), "token");
 ///
-/// let mut found = 0;
-/// let mut scanner = scan.stream();
-/// scanner.push(b"<promise>COMPLETE</promise>\n\nTests to follow.", &mut |_| found += 1);
-/// scanner.finish(&mut |finding| assert!(finding.signal().is_none()));
+/// let file = scan.origin(Origin::new(Role::Tool));
+/// assert!(file.run(b"<chorus>COMPLETE: #k7f3</chorus>")[0].signal().is_none());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scan<'r> {
@@ -191,6 +205,13 @@ impl<'r> Scan<'r> {
     }
 
     /// Says who wrote the messages.
+    ///
+    /// ```
+    /// use aldis_signal::{Origin, Role, Rules, Scan};
+    ///
+    /// let scan = Scan::new(Rules::builtin()).origin(Origin::new(Role::User));
+    /// assert!(scan.run(b"<chorus>COMPLETE</chorus>")[0].signal().is_none());
+    /// ```
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
@@ -198,21 +219,27 @@ impl<'r> Scan<'r> {
     }
 
     /// Says which run token is expected.
+    ///
+    /// ```
+    /// use aldis_signal::{Rules, Scan, Token};
+    ///
+    /// let scan = Scan::new(Rules::builtin()).token(Token::Require("k7f3".to_owned()));
+    /// assert!(scan.run(b"<chorus>COMPLETE</chorus>")[0].signal().is_none());
+    /// ```
     #[must_use]
     pub fn token(mut self, token: Token) -> Self {
         self.options.token = token;
         self
     }
 
-    /// Wants that nothing but other signals follows a signal that decides something, and that no colon
-    /// leads into it.
-    #[must_use]
-    pub fn strict(mut self) -> Self {
-        self.options.strict = true;
-        self
-    }
-
     /// Leaves near misses out, which is cheaper: misspelled names are not looked for.
+    ///
+    /// ```
+    /// use aldis_signal::{Rules, Scan};
+    ///
+    /// let scan = Scan::new(Rules::builtin()).signals_only();
+    /// assert!(scan.run(b"`<chorus>COMPLETE</chorus>`").is_empty());
+    /// ```
     #[must_use]
     pub fn signals_only(mut self) -> Self {
         self.options.near_misses = false;
@@ -220,13 +247,33 @@ impl<'r> Scan<'r> {
     }
 
     /// Scans a whole message. Findings come in text order.
+    ///
+    /// ```
+    /// use aldis_signal::{Rules, Scan};
+    ///
+    /// let found = Scan::new(Rules::builtin()).run(b"<chorus>COMPLETE</chorus> > READY");
+    /// assert_eq!(found.len(), 1);
+    /// ```
     pub fn run(&self, message: &[u8]) -> Vec<Finding> {
         scan_whole(self.engine(), message)
     }
 
+    /// Scans a whole message for its signals alone. They come in text order.
+    ///
+    /// ```
+    /// use aldis_signal::{Meaning, Rules, Scan};
+    ///
+    /// let signals = Scan::new(Rules::builtin()).signals(b"All green.\n\n<chorus>COMPLETE</chorus>");
+    /// assert_eq!(signals[0].meaning, Meaning::Done);
+    /// ```
+    pub fn signals(&self, message: &[u8]) -> Vec<Signal> {
+        let findings = self.clone().signals_only().run(message).into_iter();
+        findings.filter_map(Finding::into_signal).collect()
+    }
+
     /// Starts a message that comes in chunks.
     pub fn stream(&self) -> Scanner<'r> {
-        Scanner::with(self.engine())
+        Scanner::new(self.engine())
     }
 
     fn engine(&self) -> Engine<'r> {
@@ -234,24 +281,19 @@ impl<'r> Scan<'r> {
     }
 }
 
-/// Scans a whole message. Findings come in text order.
+/// Scans a whole message without a run token. Findings come in text order.
+///
+/// ```
+/// use aldis_signal::{Finding, Origin, Rules, scan};
+///
+/// let text = b"Done.\n\n- REVIEW_PASSED: task-1\n";
+/// let found = scan(Rules::builtin(), text, &Origin::assistant());
+/// let Finding::NearMiss(miss) = &found[0] else { panic!("{found:?}") };
+/// assert_eq!(miss.reason.as_str(), "decorated");
+/// assert!(miss.hint().contains("`REVIEW_PASSED: <id>` alone at the start of a line"));
+/// ```
 pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
     Scan::new(rules).origin(origin.clone()).run(text)
-}
-
-/// Scans a whole message, expecting a run token. Findings come in text order.
-pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
-    Scan::new(rules).origin(origin.clone()).token(token).run(text)
-}
-
-/// Scans a whole message, expecting a run token, for its signals alone. They come in text order.
-pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Signal> {
-    let scan = Scan::new(rules).origin(origin.clone()).token(token).signals_only();
-    let signal = |finding| match finding {
-        Finding::Signal(signal) => Some(*signal),
-        Finding::NearMiss(_) => None,
-    };
-    scan.run(text).into_iter().filter_map(signal).collect()
 }
 
 fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
@@ -261,7 +303,7 @@ fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
         engine.finish(&Window::new(text, 0, true, &OffsetMap::default()));
         findings = engine.report.out;
     } else {
-        let mut scanner = Scanner::with(engine);
+        let mut scanner = Scanner::new(engine);
         scanner.push(text, &mut |finding| findings.push(finding));
         scanner.finish(&mut |finding| findings.push(finding));
     }

@@ -10,49 +10,69 @@ use crate::dialect::Dialect;
 use crate::message::Origin;
 use crate::scan::hints::hint;
 
-/// What a signal says in any dialect. Machines that serve every dialect look only at this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Meaning {
-    /// A reviewer or auditor accepts the work.
-    Approved,
-    /// The agent cannot go on because something outside it is missing.
-    Blocked,
-    /// The work, or this part of it, is claimed to be finished.
-    Done,
-    /// The agent gives up or reports an error.
-    Failed,
-    /// The agent passes the work or the floor to someone else.
-    Handoff,
-    /// Worth recording, changes nothing by itself.
-    Info,
-    /// The agent asks another agent.
-    NeedsHelp,
-    /// The agent asks a human.
-    NeedsHuman,
-    /// How far the work has come.
-    Progress,
-    /// A reviewer or auditor refuses the work.
-    Rejected,
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            /// Every one, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable name: in JSON, and in dialect files.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+codes! {
+    /// What a signal says in any dialect. Machines that serve every dialect look only at this.
+    ///
+    /// Exhaustive on purpose: a new meaning must be considered at every match.
+    ///
+    /// ```
+    /// use aldis_signal::Meaning;
+    ///
+    /// assert!(Meaning::Approved.is_claim() && Meaning::Blocked.is_decisive());
+    /// assert!(!Meaning::Blocked.is_claim() && !Meaning::Progress.is_decisive());
+    /// assert_eq!(Meaning::NeedsHuman.to_string(), "needs_human");
+    /// ```
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    Meaning {
+        /// A reviewer or auditor accepts the work.
+        Approved = "approved",
+        /// The agent cannot go on because something outside it is missing.
+        Blocked = "blocked",
+        /// The work, or this part of it, is claimed to be finished.
+        Done = "done",
+        /// The agent gives up or reports an error.
+        Failed = "failed",
+        /// The agent passes the work or the floor to someone else.
+        Handoff = "handoff",
+        /// Worth recording, changes nothing by itself.
+        Info = "info",
+        /// The agent asks another agent.
+        NeedsHelp = "needs_help",
+        /// The agent asks a human.
+        NeedsHuman = "needs_human",
+        /// How far the work has come.
+        Progress = "progress",
+        /// A reviewer or auditor refuses the work.
+        Rejected = "rejected",
+    }
 }
 
 impl Meaning {
-    /// Returns the stable name used in JSON output and dialect files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Blocked => "blocked",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Handoff => "handoff",
-            Self::Info => "info",
-            Self::NeedsHelp => "needs_help",
-            Self::NeedsHuman => "needs_human",
-            Self::Progress => "progress",
-            Self::Rejected => "rejected",
-        }
-    }
-
     /// Returns whether this ends, holds or hands over work: everything but progress and information.
     pub fn is_decisive(self) -> bool {
         !matches!(self, Self::Progress | Self::Info)
@@ -74,49 +94,33 @@ impl Meaning {
     }
 }
 
-impl fmt::Display for Meaning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+codes! {
+    /// How a signal came: the more difficult it is to forge, the greater.
+    ///
+    /// ```
+    /// use aldis_signal::Via;
+    ///
+    /// assert!(Via::Said < Via::Token && Via::Token < Via::Receipt && Via::Receipt < Via::Call);
+    /// ```
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    Via {
+        /// In the text of a message.
+        #[default]
+        Said = "said",
+        /// In the text of a message, with the run token that only the agent's prompt holds.
+        Token = "token",
+        /// By `aldis signal` in the agent's shell, bound to the run.
+        Receipt = "receipt",
+        /// By a tool call that the host vouches for.
+        Call = "call",
     }
-}
-
-/// How a signal came: the more difficult it is to forge, the greater.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Via {
-    /// In the text of a message.
-    #[default]
-    Said,
-    /// In the text of a message, with the run token that only the agent's prompt holds.
-    Token,
-    /// By `aldis signal` in the agent's shell, bound to the run.
-    Receipt,
-    /// By a tool call that the host vouches for.
-    Call,
 }
 
 impl Via {
-    /// Returns the stable name used in JSON output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Said => "said",
-            Self::Token => "token",
-            Self::Receipt => "receipt",
-            Self::Call => "call",
-        }
-    }
-
     /// Returns whether nothing but the text speaks for it. By reference, for serde.
     pub fn is_said(&self) -> bool {
         *self == Self::Said
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -145,6 +149,7 @@ pub type Fields = Map<String, Value>;
 
 /// One thing an agent said in a dialect, with the evidence for it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Signal {
     /// The dialect it is written in.
     pub dialect: Arc<str>,
@@ -177,6 +182,41 @@ pub struct Signal {
 }
 
 impl Signal {
+    /// Makes a signal that says nothing beside its name.
+    ///
+    /// ```
+    /// use aldis_signal::{Meaning, Origin, Place, Signal};
+    ///
+    /// let (origin, place) = (Origin::assistant(), Place::default());
+    /// let mut signal = Signal::new("mine", "SHIPPED", Meaning::Done, origin, place);
+    /// signal.subject = Some("task-1".to_owned());
+    /// assert!(signal.meaning.is_claim() && signal.fields.is_empty());
+    /// ```
+    pub fn new(
+        dialect: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        meaning: Meaning,
+        origin: Origin,
+        place: Place,
+    ) -> Self {
+        Self {
+            dialect: dialect.into(),
+            name: name.into(),
+            meaning,
+            subject: None,
+            payload: None,
+            progress: None,
+            fields: Fields::new(),
+            handler: None,
+            warnings: Vec::new(),
+            origin,
+            place,
+            body_end: None,
+            raw: String::new(),
+            via: Via::Said,
+        }
+    }
+
     /// Returns whether it claims that a merge is resolved, which is less than that the work is done.
     /// The name is the same in every dialect that has such a signal.
     pub fn resolves_merge(&self) -> bool {
@@ -189,6 +229,7 @@ pub const MERGE_RESOLVED: &str = "RESOLVED";
 
 /// Looked like a signal and was not one.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NearMiss {
     /// The dialect it resembles.
     pub dialect: Arc<str>,
@@ -213,6 +254,16 @@ pub struct NearMiss {
 
 impl NearMiss {
     /// Returns what to write instead: one sentence that is itself no signal.
+    ///
+    /// ```
+    /// use aldis_signal::{Finding, Origin, Rules, scan};
+    ///
+    /// let found = scan(Rules::builtin(), b"  REVIEW_PASSED: t-1", &Origin::assistant());
+    /// let Finding::NearMiss(miss) = &found[0] else { panic!("{found:?}") };
+    /// let want = "remove the blanks in front; \
+    ///             write `REVIEW_PASSED: <id>` alone at the start of a line";
+    /// assert_eq!(miss.hint(), want);
+    /// ```
     pub fn hint(&self) -> String {
         hint(&self.definition, self.reason, &self.name, self.about.as_deref())
     }
@@ -262,7 +313,22 @@ impl Finding {
         }
     }
 
+    /// Returns the signal, if it is one, and takes it out.
+    pub fn into_signal(self) -> Option<Signal> {
+        match self {
+            Self::Signal(signal) => Some(*signal),
+            Self::NearMiss(_) => None,
+        }
+    }
+
     /// Returns the signal, if it is one.
+    ///
+    /// ```
+    /// use aldis_signal::{Origin, Rules, scan};
+    ///
+    /// let found = scan(Rules::builtin(), b"TURN_COMPLETE", &Origin::assistant());
+    /// assert_eq!(&*found[0].signal().unwrap().name, "TURN_COMPLETE");
+    /// ```
     pub fn signal(&self) -> Option<&Signal> {
         match self {
             Self::Signal(signal) => Some(signal),
@@ -271,32 +337,9 @@ impl Finding {
     }
 }
 
-macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl $name {
-            /// Every code, in alphabetical order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the stable code.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-
 codes! {
     /// Why something that looks like a signal is not one. The codes are stable.
+    #[non_exhaustive]
     Reason {
         /// An id or path of the wrong shape, or one that leaves the project.
         BadSubject = "bad_subject",

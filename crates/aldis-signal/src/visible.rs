@@ -12,6 +12,11 @@ use std::ops::Range;
 use self::sequence::sequence_length;
 
 /// Returns whether a character takes no room and can be overlooked.
+///
+/// ```
+/// assert!(aldis_signal::visible::is_zero_width('\u{200b}'));
+/// assert!(!aldis_signal::visible::is_zero_width('a'));
+/// ```
 pub fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{00AD}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
 }
@@ -71,15 +76,24 @@ pub(crate) fn without_colour(text: &str) -> Option<&str> {
 }
 
 /// What a reader sees of a text, and where it stands in it.
+///
+/// ```
+/// use aldis_signal::visible::Visible;
+///
+/// let visible = Visible::of("\x1b[1mDone\x1b[0m\u{200b}.");
+/// assert_eq!(visible.text(), "Done.");
+/// assert_eq!(visible.place(0..4), 4..8);
+/// ```
 #[derive(Debug)]
-pub(crate) struct Visible<'t> {
-    pub(crate) text: Cow<'t, str>,
+pub struct Visible<'t> {
+    text: Cow<'t, str>,
     /// Where each byte comes from; empty if everything is visible.
     from: Vec<usize>,
 }
 
 impl<'t> Visible<'t> {
-    pub(crate) fn of(text: &'t str) -> Self {
+    /// Takes out terminal sequences and what has no width.
+    pub fn of(text: &'t str) -> Self {
         if unseen_from(text.as_bytes(), 0).is_none() {
             return Self { text: Cow::Borrowed(text), from: Vec::new() };
         }
@@ -100,8 +114,13 @@ impl<'t> Visible<'t> {
         Self { text: Cow::Owned(visible), from }
     }
 
+    /// Returns what is visible.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns where a part of what is visible stands in the whole text.
-    pub(crate) fn place(&self, part: Range<usize>) -> Range<usize> {
+    pub fn place(&self, part: Range<usize>) -> Range<usize> {
         let last = part.end.saturating_sub(1);
         match (self.from.get(part.start), self.from.get(last)) {
             (Some(start), Some(last)) => *start..last + 1,

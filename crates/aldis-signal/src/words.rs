@@ -22,11 +22,12 @@ pub(crate) enum Kind {
     Points,
     Over,
     Opener,
+    Void,
     Joins,
 }
 
 impl Kind {
-    const ALL: [(Self, &str); 12] = [
+    const ALL: [(Self, &str); 13] = [
         (Self::Sample, "sample"),
         (Self::Unsampled, "unsampled"),
         (Self::Condition, "condition"),
@@ -38,6 +39,7 @@ impl Kind {
         (Self::Points, "points"),
         (Self::Over, "over"),
         (Self::Opener, "opener"),
+        (Self::Void, "void"),
         (Self::Joins, "joins"),
     ];
 }
@@ -45,9 +47,7 @@ impl Kind {
 /// The entries of a kind, of all languages.
 #[derive(Debug, Default)]
 struct Entries {
-    /// Single words, in order.
-    words: Vec<&'static str>,
-    /// Several words, by the first of them.
+    /// Words and phrases, by the first word.
     phrases: BTreeMap<&'static str, Vec<Vec<&'static str>>>,
     /// Those that begin with a part of a word.
     open: Vec<Vec<&'static str>>,
@@ -63,7 +63,6 @@ static ENTRIES: LazyLock<Vec<Entries>> = LazyLock::new(|| {
         let Some(index) = Kind::ALL.iter().position(|(_, name)| *name == kind) else { continue };
         entries.for_each(|entry| all[index].add(entry));
     }
-    all.iter_mut().for_each(|entries| entries.words.sort_unstable());
     all
 });
 
@@ -80,23 +79,18 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str, impl Iterator<It
 
 impl Entries {
     fn add(&mut self, entry: &'static str) {
+        let words: Vec<&str> = entry.split(' ').collect();
         if entry.chars().any(lacks_blanks) {
             self.parts.push(entry);
-        } else if entry.contains([' ', '*']) {
-            let words: Vec<&str> = entry.split(' ').collect();
-            match words[0].contains('*') {
-                true => self.open.push(words),
-                false => self.phrases.entry(words[0]).or_default().push(words),
-            }
+        } else if words[0].contains('*') {
+            self.open.push(words);
         } else {
-            self.words.push(entry);
+            self.phrases.entry(words[0]).or_default().push(words);
         }
     }
-}
 
-impl Entries {
-    /// Returns the length of the longest phrase that words open with.
-    fn opens_phrase(&self, words: &[String]) -> Option<usize> {
+    /// Returns the length of the longest entry that words open with.
+    fn opens(&self, words: &[String]) -> Option<usize> {
         let known = words.first().and_then(|first| self.phrases.get(first.as_str()));
         let all = known.into_iter().flatten().chain(&self.open);
         all.filter(|phrase| starts_with(words, phrase)).map(Vec::len).max()
@@ -129,18 +123,14 @@ impl Sentence {
     /// Returns whether it holds a word of a kind.
     pub(crate) fn has(&self, kind: Kind) -> bool {
         let entries = &ENTRIES[kind as usize];
-        let is_word = |word: &String| entries.words.binary_search(&word.as_str()).is_ok();
-        self.words.iter().any(is_word)
-            || (0..self.words.len()).any(|at| entries.opens_phrase(&self.words[at..]).is_some())
+        (0..self.words.len()).any(|at| entries.opens(&self.words[at..]).is_some())
             || !self.text.is_ascii() && entries.parts.iter().any(|part| self.text.contains(part))
     }
 
     /// Returns whether it opens with a word of a kind.
     pub(crate) fn opens_with(&self, kind: Kind) -> bool {
         let entries = &ENTRIES[kind as usize];
-        let first = self.words.first().is_some_and(|word| entries.words.contains(&word.as_str()));
-        first
-            || entries.opens_phrase(&self.words).is_some()
+        entries.opens(&self.words).is_some()
             || entries.parts.iter().any(|part| self.text.starts_with(part))
     }
 
@@ -148,12 +138,8 @@ impl Sentence {
     pub(crate) fn is(&self, kind: Kind) -> bool {
         let entries = &ENTRIES[kind as usize];
         let shown = self.text.trim_matches(|c: char| !c.is_alphanumeric());
-        match self.words.as_slice() {
-            [word] if entries.words.binary_search(&word.as_str()).is_ok() => true,
-            words => {
-                entries.opens_phrase(words) == Some(words.len()) || entries.parts.contains(&shown)
-            }
-        }
+        !self.words.is_empty() && entries.opens(&self.words) == Some(self.words.len())
+            || entries.parts.contains(&shown)
     }
 
     /// Returns whether it shows a form: words that do are taken out by the phrases that excuse them.
@@ -165,7 +151,7 @@ impl Sentence {
         let mut words = Vec::new();
         let mut at = 0;
         while let Some(word) = self.words.get(at) {
-            match excuses.opens_phrase(&self.words[at..]) {
+            match excuses.opens(&self.words[at..]) {
                 Some(length) => at += length,
                 None => {
                     words.push(word.clone());
@@ -197,12 +183,10 @@ fn fits(word: &str, entry: &str) -> bool {
 
 /// Finds the openers, in any case.
 static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let entries = &ENTRIES[Kind::Opener as usize];
-    let phrases = entries.phrases.values().flatten().map(|phrase| phrase.join(" "));
-    let words = entries.words.iter().chain(&entries.parts).map(|word| (*word).to_owned());
+    let openers = lines().filter(|(kind, ..)| matches!(*kind, "opener" | "void"));
+    let words = openers.flat_map(|(.., entries)| entries);
     // Only the case of ASCII letters is folded by the search.
-    let cased =
-        words.chain(phrases).flat_map(|word| [capitalised(&word), word.to_uppercase(), word]);
+    let cased = words.flat_map(|word| [capitalised(word), word.to_uppercase(), word.to_owned()]);
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
     builder.kind(Some(AhoCorasickKind::DFA));

@@ -6,7 +6,7 @@ mod measure;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use aldis_signal::{Origin, Rules, Scanner, scan};
+use aldis_signal::{Origin, Rules, Scan, scan};
 use aldis_testkit::corpus::bulk::{ADVERSARIAL, Adversarial, adversarial};
 use measure::{Bars, Contender, medians, timed};
 
@@ -89,7 +89,7 @@ fn whole(text: &[u8]) -> usize {
 /// Returns the most bytes kept between chunks.
 fn chunked(text: &[u8]) -> usize {
     let (mut findings, mut kept) = (0_usize, 0);
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     for chunk in text.chunks(CHUNK) {
         scanner.push(chunk, &mut |_| findings += 1);
         kept = kept.max(scanner.kept());

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use aldis::app::reference::seed_patterns;
 use aldis_signal::dialect::builtins;
-use aldis_signal::scan::signals;
-use aldis_signal::{Dialect, Finding, Origin, Rules, Scanner, Signal, Token, scan};
+use aldis_signal::{Dialect, Finding, Origin, Rules, Scan, Signal, scan};
 use aldis_testkit::corpus::bulk::agent_text;
 use measure::{Bars, Contender, medians, timed};
 use regex::Regex;
@@ -72,7 +71,7 @@ fn main() -> io::Result<()> {
 }
 
 fn alone(rules: &Rules, text: &[u8]) -> Vec<Signal> {
-    signals(rules, text, &Origin::assistant(), Token::Off)
+    Scan::new(rules).signals(text)
 }
 
 fn whole(rules: &Rules, text: &[u8]) -> Vec<Finding> {
@@ -81,7 +80,7 @@ fn whole(rules: &Rules, text: &[u8]) -> Vec<Finding> {
 
 fn chunked(rules: &Rules, text: &[u8]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut scanner = Scanner::new(rules, Origin::assistant());
+    let mut scanner = Scan::new(rules).stream();
     for chunk in text.chunks(CHUNK) {
         scanner.push(chunk, &mut |finding| findings.push(finding));
     }

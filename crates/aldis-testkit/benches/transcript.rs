@@ -9,8 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aldis_signal::scan::signals;
-use aldis_signal::{Finding, Message, Rules, Token, scan};
+use aldis_signal::{Finding, Message, Rules, Scan, scan};
 use aldis_testkit::corpus::bulk::claude_transcript;
 use aldis_transcript::{Format, Reader};
 use measure::{Bars, Contender, medians, timed};
@@ -83,7 +82,7 @@ fn pipeline(path: &Path, near_misses: bool) -> io::Result<usize> {
         found += if near_misses {
             scan(rules, text, origin).iter().filter_map(Finding::signal).count()
         } else {
-            signals(rules, text, origin, Token::Off).len()
+            Scan::new(rules).origin(origin.clone()).signals(text).len()
         };
     };
     let mut reader = Reader::new(Format::ClaudeCode).with_filter(&may_matter);

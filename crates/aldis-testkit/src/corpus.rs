@@ -3,7 +3,8 @@
 //! A scanner that is measured on texts it labelled itself is always right. Here every message is
 //! put together from parts, and the part that makes it a signal, or keeps it from being one, is
 //! chosen first: the label is a fact about the construction. Nothing in this module calls a
-//! scanner.
+//! scanner. Grammar, context, bytes or origin decide every one of them, so every error is a defect; what
+//! words decide cannot be generated without the words, and is measured on texts that people wrote.
 //!
 //! Each [`Phenomenon`] has two twins with the same words: one that must be heard, and one in which a
 //! single circumstance (a fence, a quote, a control character, another mouth) makes it something
@@ -18,15 +19,6 @@ pub mod rng;
 use aldis_signal::Role;
 
 pub use self::rng::Rng;
-
-/// What decides whether a sample is a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decided {
-    /// Grammar, context, bytes or origin: every error is a defect.
-    Structure,
-    /// The words around it: a filter over word tables errs now and then.
-    Words,
-}
 
 /// A signal that must be found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,8 +46,6 @@ impl Expected {
 pub struct Sample {
     /// What it is a sample of.
     pub phenomenon: &'static str,
-    /// What decides it.
-    pub decided: Decided,
     /// The dialect it is read in.
     pub dialect: &'static str,
     /// The message.
@@ -91,8 +81,6 @@ impl Draft {
 pub struct Phenomenon {
     /// Its name in reports.
     pub name: &'static str,
-    /// What decides it.
-    pub decided: Decided,
     /// The dialects that have a genuine twin.
     pub genuine_in: &'static [&'static str],
     /// The dialects that have a false twin.
@@ -112,8 +100,8 @@ impl Phenomenon {
         if rng.chance(5) && !text.starts_with('\u{feff}') {
             text.insert(0, '\u{feff}');
         }
-        let Self { name: phenomenon, decided, .. } = *self;
-        Sample { phenomenon, decided, dialect, text, role, genuine }
+        let phenomenon = self.name;
+        Sample { phenomenon, dialect, text, role, genuine }
     }
 }
 

@@ -9,6 +9,11 @@
 //! [line summaries](summarize) are folds over items, so what a host writes is understood in one
 //! place.
 
+/// The example of the README is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod about;
 pub mod activity;
 mod content;
@@ -270,9 +275,7 @@ impl<'f> Reader<'f> {
     fn end(&mut self, now: Timestamp, sink: &mut dyn FnMut(Output)) {
         if self.decoder.is_none() {
             let text = String::from_utf8_lossy(&std::mem::take(&mut self.text)).into_owned();
-            let (index, entry, id, at) = (0, None, None, None);
-            let message = Message { index, entry, origin: Origin::assistant(), id, at, text };
-            sink(Output::Message(message));
+            sink(Output::Message(Message::new(0, Origin::assistant(), text)));
         }
         let mut lines = std::mem::take(&mut self.lines);
         lines.finish(|number, line| self.line(number, line, now, sink));

@@ -47,7 +47,9 @@ pub(super) fn message(
     origin: Origin,
     text: String,
 ) -> Message {
-    Message { index, entry: Some(pos.entry), origin, id, at: pos.at, text }
+    let mut message = Message::new(index, origin, text);
+    (message.entry, message.id, message.at) = (Some(pos.entry), id, pos.at);
+    message
 }
 
 /// Appends a text block to those before it.

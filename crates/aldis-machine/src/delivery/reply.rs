@@ -7,9 +7,8 @@ use serde_json::Value;
 use super::signal::{DIALECT, SignalKind};
 use crate::Miss;
 use crate::evidence::beginning;
-use aldis_signal::message::Origin;
 use aldis_signal::redact::{redact, redact_value};
-use aldis_signal::scan::{Rules, Token, scan_with};
+use aldis_signal::scan::{Rules, Scan, Token};
 use aldis_signal::signal::{Fields, Finding, NearMiss, Reason, Signal, Via};
 
 /// How much of an agent's text is quoted as evidence, and shown in logs.
@@ -45,7 +44,7 @@ impl AgentReply {
     pub fn read(rules: &Rules, token: &Token, text: &str) -> Self {
         let preview = beginning(text.trim_start(), PREVIEW_MAX, token);
         let mut reply = Self { preview, ..Self::default() };
-        for finding in scan_with(rules, text.as_bytes(), &Origin::assistant(), token.clone()) {
+        for finding in Scan::new(rules).token(token.clone()).run(text.as_bytes()) {
             match finding {
                 Finding::Signal(signal) if &*signal.dialect == DIALECT => {
                     reply.signals.push(ReportedSignal::new(&signal, token, text));

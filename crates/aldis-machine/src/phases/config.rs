@@ -96,5 +96,7 @@ settings! {
         stale_after: u64 = 2 * 60 * 60;
         /// What is done about run tokens.
         token: TokenPolicy = TokenPolicy::default();
+        /// Whether nothing but other signals may follow a claim, and no colon may lead into it.
+        strict: bool = false;
     }
 }

@@ -6,7 +6,7 @@ use crate::Miss;
 use crate::evidence::{beginning, ending};
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::redact::redact;
-use aldis_signal::scan::{Rules, Token, scan_with};
+use aldis_signal::scan::{Rules, Scan, Token};
 use aldis_signal::signal::{Finding, Reason, Signal, Via};
 use aldis_signal::time::Timestamp;
 
@@ -47,7 +47,8 @@ pub fn scan_messages(
     let (mut misses, mut last_miss) = (0, None);
     for (index, message) in (0..).zip(messages) {
         let AgentMessage { text, origin, is_final, .. } = message;
-        for finding in scan_with(rules, text.as_bytes(), origin, token.clone()) {
+        let scan = Scan::new(rules).origin((*origin).clone()).token(token.clone());
+        for finding in scan.run(text.as_bytes()) {
             match finding {
                 Finding::Signal(signal) => {
                     let signal = phase_signal(&signal, index, message, token);

@@ -92,7 +92,10 @@ impl MessageReader {
             }
         }
         let stripper = self.parser.as_ref().filter(|_| message.signal.is_some());
-        message.display = stripper.map_or_else(|| text.to_owned(), |parser| parser.strip(text));
+        message.display = stripper.map_or_else(
+            || text.to_owned(),
+            |parser| parser.read(text).without_signals().into_owned(),
+        );
         message.punctuated = is_punctuated(&message.display);
         message.completion_phrase = self.ends_with_phrase(&message.display);
         message

@@ -87,7 +87,7 @@ fn refused(dialect: impl Into<Arc<Dialect>>, text: &str) -> Vec<Reason> {
 
 #[test]
 fn all_built_in_dialects_load() {
-    assert_eq!(builtins().len(), BUILTIN_SOURCES.len());
+    assert_eq!(builtins().len(), BUILTINS.len());
     assert_eq!(builtins().len(), 10);
     let names: Vec<&str> = builtins().iter().map(|dialect| &*dialect.name).collect();
     assert_eq!(names[..5], ["caw", "delivery", "chorus", "turn", "pilot"], "the seeds come first");
@@ -104,6 +104,22 @@ fn sources_are_those_of_their_names() {
         assert!(!dialect.about.is_empty() && !dialect.prompt.is_empty(), "{}", dialect.name);
     }
     assert!(builtin_source("nothing").is_none() && Dialect::builtin("nothing").is_none());
+}
+
+/// `ALDIS_BLESS=1` writes them anew.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test writes what it checks")]
+fn json_forms_are_made_from_the_files() {
+    for (name, toml, json) in BUILTINS {
+        let value: Value = toml::from_str(toml).unwrap();
+        let want = format!("{value:#}\n");
+        if std::env::var_os("ALDIS_BLESS").is_some() {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/dialect/builtin");
+            std::fs::write(format!("{folder}/{name}.json"), want).unwrap();
+        } else {
+            assert!(*json == want, "{name}.json is out of date: run this test with ALDIS_BLESS=1");
+        }
+    }
 }
 
 #[test]
@@ -293,7 +309,7 @@ fn reads_the_same_in_chunks(rules: &Rules, text: &str, findings: usize) {
     assert_eq!(whole.len(), findings, "{whole:#?}");
     for size in 1..text.len() {
         let mut found = Vec::new();
-        let mut scanner = crate::Scanner::new(rules, Origin::assistant());
+        let mut scanner = crate::Scan::new(rules).stream();
         for chunk in text.as_bytes().chunks(size) {
             scanner.push(chunk, &mut |finding| found.push(finding));
         }

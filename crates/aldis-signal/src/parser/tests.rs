@@ -4,30 +4,34 @@ use super::*;
 
 #[track_caller]
 fn check_strip(dialect: &str, text: &str, want: &str) {
-    assert_eq!(Parser::builtin(dialect).unwrap().strip(text), want, "stripping {text:?}");
+    assert_eq!(
+        Parser::builtin(dialect).unwrap().read(text).without_signals(),
+        want,
+        "stripping {text:?}"
+    );
 }
 
 #[test]
 fn helpers_look_at_all_signals() {
     let chorus = Parser::builtin("chorus").unwrap();
     let text = "<chorus>PROGRESS: 20</chorus> ... <chorus>PROGRESS: 80</chorus>\n<chorus>COMPLETE</chorus>";
-    assert!(chorus.is_complete(text));
-    assert!(chorus.has_signal(text, "COMPLETE"));
-    assert_eq!(chorus.progress(text), Some(80));
-    assert_eq!(&*chorus.parse(text).unwrap().name, "PROGRESS");
-    assert_eq!(chorus.parse_all(text).len(), 3);
-    assert_eq!(chorus.parse_all(text), chorus.parse_all(text));
-    assert_eq!(chorus.parse("nothing"), None);
+    assert!(chorus.read(text).is_complete());
+    assert!(chorus.read(text).has_signal("COMPLETE"));
+    assert_eq!(chorus.read(text).progress(), Some(80));
+    assert_eq!(&*chorus.read(text).signals()[0].name, "PROGRESS");
+    assert_eq!(chorus.read(text).signals().len(), 3);
+    assert_eq!(chorus.read(text).signals(), chorus.read(text).signals());
+    assert!(chorus.read("nothing").signals().is_empty());
 }
 
 #[test]
 fn reason_is_the_first_that_asks() {
     let chorus = Parser::builtin("chorus").unwrap();
     let text = "<chorus>NEEDS_HUMAN: which schema?</chorus><chorus>BLOCKED: disk full</chorus>";
-    assert_eq!(chorus.reason(text).as_deref(), Some("which schema?"));
+    assert_eq!(chorus.read(text).reason(), Some("which schema?"));
     let pilot = Parser::builtin("pilot").unwrap();
     let text = "```pilot-signal\n{\"type\":\"exit\",\"success\":false,\"reason\":\"registry offline\"}\n```";
-    assert_eq!(pilot.reason(text).as_deref(), Some("registry offline"));
+    assert_eq!(pilot.read(text).reason(), Some("registry offline"));
 }
 
 #[test]

@@ -38,15 +38,13 @@ pub(crate) enum Flow {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) token: Token,
-    /// Whether nothing may follow a signal, and no colon lead into it.
-    pub(crate) strict: bool,
     /// Whether what only looks like a signal is reported.
     pub(crate) near_misses: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { token: Token::Off, strict: false, near_misses: true }
+        Self { token: Token::Off, near_misses: true }
     }
 }
 

@@ -9,8 +9,8 @@ use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
 use crate::dialect::syntax::fence;
 use crate::signal::{Reason, Warning};
+use crate::structure::Fence;
 use crate::structure::line::FenceLine;
-use crate::structure::{Fence, Mask};
 use crate::visible::trim_line_end;
 
 impl Engine<'_> {
@@ -98,6 +98,9 @@ impl Engine<'_> {
         let content = line.seen_end() - json.len() as u64;
         let start =
             line.start + line.text.iter().take_while(|byte| is_blank(**byte)).count() as u64;
+        if self.structure.needs_more(window, line.start, start) {
+            return Some(Flow::Wait);
+        }
         let (end, closing, next, warning) = match fence_end(window, line, content) {
             FenceEnd::Closed { content_end, end, next } => (content_end, end, next, None),
             FenceEnd::Reopened { at } => (at, at, at, Some(Warning::MissingClosingDelimiter)),
@@ -116,7 +119,7 @@ impl Engine<'_> {
         let shown = trim_line_end(window.slice(start, closing));
         let shown_end = start + shown.trim_ascii_end().len() as u64;
         let text = window.slice(content, end);
-        let quoted = self.structure.mask != Mask::None || self.structure.in_comment();
+        let quoted = self.is_quoted(window, line.start, None);
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);

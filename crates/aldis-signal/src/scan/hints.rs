@@ -68,7 +68,7 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
         }
         Reason::UnknownName => match &dialect.syntax {
             Syntax::Tag(tag) if tag.text.is_some() => {
-                "the text is not the agreed one; write it exactly as it was given".to_owned()
+                format!("the text is not the agreed one; write {form}")
             }
             _ => format!("there is no such signal; the names are {}", names(dialect)),
         },
@@ -107,8 +107,8 @@ fn form(dialect: &Dialect, name: &str) -> String {
 
 fn tag_form(tag: &tag::Syntax, def: Option<&SignalDef>) -> String {
     let tag::Syntax { open, close, .. } = tag;
-    if tag.text.is_some() {
-        return "the agreed words between the tags".to_owned();
+    if let Some(agreed) = &tag.text {
+        return format!("`{open}{}{close}`", shown(agreed));
     }
     let payload = def.map(|def| def.payload);
     if let Some(attribute) = &tag.attribute {
@@ -174,6 +174,11 @@ mod tests {
         ("HEALTH_AUDIT:", "write `HEALTH_AUDIT: <HEALTHY or UNHEALTHY>` alone"),
         ("REVIEW_PASSED:", "write `REVIEW_PASSED: <id>` alone"),
         ("REVIEW_PASSED: [task_id]", "a placeholder was not filled in; replace"),
+        ("<promise>Complete</promise>", "spell it exactly; write `<promise>COMPLETE</promise>`"),
+        (
+            "`<promise>COMPLETE</promise>`",
+            "write `<promise>COMPLETE</promise>` as plain text outside",
+        ),
     ];
 
     #[test]

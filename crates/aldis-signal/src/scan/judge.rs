@@ -79,11 +79,12 @@ impl Engine<'_> {
                 return Some(Reason::InSentence);
             }
         }
-        if !dialect.verdict_words && !self.options.strict {
+        if !dialect.verdict_words && !self.rules.is_strict() {
             return None;
         }
-        let mut lead_in = LeadIn::find(window, line, &before);
-        if self.options.strict && lead_in.ends_in_colon() {
+        let words_of = |text: &[u8]| self.without_tags(text, Side::Before);
+        let mut lead_in = LeadIn::find(window, line, &before, words_of);
+        if self.rules.is_strict() && lead_in.ends_in_colon() {
             return Some(Reason::Introduced);
         }
         if dialect.standing == Standing::End {

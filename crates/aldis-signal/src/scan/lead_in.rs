@@ -19,7 +19,13 @@ pub(super) struct LeadIn {
 
 impl LeadIn {
     /// Finds it: on the signal's own line, of which `own` stands before the signal, or above the line.
-    pub(super) fn find(window: &Window<'_>, line: u64, own: &str) -> Self {
+    /// `words_of` takes other signals out of a line: they lead into nothing.
+    pub(super) fn find(
+        window: &Window<'_>,
+        line: u64,
+        own: &str,
+        words_of: impl Fn(&[u8]) -> String,
+    ) -> Self {
         if own.contains(char::is_alphanumeric) {
             return Self::of(own);
         }
@@ -32,14 +38,14 @@ impl LeadIn {
         let directly = lines.clone().next().unwrap_or_default();
         let Some(last) = lines.find(|line| !is_blank_line(line)) else { return Self::default() };
         // What cannot be read introduces nothing, nor does what somebody else said.
-        let Ok(last_line) = std::str::from_utf8(last) else { return Self::default() };
-        if is_quote(last) || is_table_line(last) {
+        if std::str::from_utf8(last).is_err() || is_quote(last) || is_table_line(last) {
             return Self::default();
         }
-        let lead = Self::of(last_line);
+        let words = words_of(last);
+        let lead = Self::of(&words);
         let adjacent = !is_blank_line(directly);
         let goes_on = adjacent && !is_list_item(last) && !is_heading(last);
-        let leads = lead.finished || goes_on || ends_in_colon(last_line);
+        let leads = lead.finished || goes_on || ends_in_colon(&words);
         if leads { lead } else { Self::default() }
     }
 

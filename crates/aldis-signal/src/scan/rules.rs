@@ -10,6 +10,14 @@ use crate::structure::elements;
 
 /// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
 /// once and share it.
+///
+/// ```
+/// use aldis_signal::{Dialect, Rules, Scan};
+///
+/// let rules = Rules::new(Dialect::builtin("promise").cloned());
+/// assert_eq!(Scan::new(&rules).run(b"<promise>COMPLETE</promise>").len(), 1);
+/// assert!(Scan::new(&rules).run(b"<chorus>COMPLETE</chorus>").is_empty());
+/// ```
 pub struct Rules {
     dialects: Vec<Arc<Dialect>>,
     /// What to look for.
@@ -21,6 +29,7 @@ pub struct Rules {
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
+    strict: bool,
 }
 
 impl fmt::Debug for Rules {
@@ -50,10 +59,38 @@ impl Rules {
             literals: own,
             json: OnceLock::new(),
             line_starts,
+            strict: false,
         }
     }
 
+    /// Also wants that nothing but other signals follows a signal that decides something, and that no
+    /// colon leads into it.
+    ///
+    /// ```
+    /// use aldis_signal::{Dialect, Rules, Scan};
+    ///
+    /// let text = b"<promise>COMPLETE</promise>\n\nTests to follow.";
+    /// let rules = Rules::new(Dialect::builtin("promise").cloned());
+    /// assert!(Scan::new(&rules).run(text)[0].signal().is_some());
+    /// assert!(Scan::new(&rules.strict(true)).run(text)[0].signal().is_none());
+    /// ```
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// Returns the rules of all built-in dialects.
+    ///
+    /// ```
+    /// use aldis_signal::Rules;
+    ///
+    /// assert!(Rules::builtin().dialects().iter().any(|dialect| &*dialect.name == "caw"));
+    /// ```
     pub fn builtin() -> &'static Self {
         static ALL: LazyLock<Rules> = LazyLock::new(|| Rules::new(builtins().iter().cloned()));
         &ALL
@@ -77,6 +114,13 @@ impl Rules {
 
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
     /// holds a signal. Names that are only misspelled may be overlooked.
+    ///
+    /// ```
+    /// use aldis_signal::Rules;
+    ///
+    /// assert!(Rules::builtin().may_match_json(br#"{"text":"<promise>COMPLETE</promise>"}"#));
+    /// assert!(!Rules::builtin().may_match_json(br#"{"text":"Let me look at it."}"#));
+    /// ```
     pub fn may_match_json(&self, line: &[u8]) -> bool {
         self.json.get_or_init(|| json_filter(&self.literals)).hits(line)
     }

@@ -24,7 +24,10 @@ fn stands_behind(before: &str) -> bool {
         return true;
     }
     let count = last.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
-    (1..=WORDS_MAX).contains(&count) && (ends_in_arrow(last) || Sentence::new(last).is(Kind::Over))
+    let plain =
+        last.chars().all(|c| c.is_alphanumeric() || c.is_whitespace() || "'’-,*_".contains(c));
+    (1..=WORDS_MAX).contains(&count)
+        && (ends_in_arrow(last) || plain && Sentence::new(last).is(Kind::Over))
 }
 
 /// Removes the mark of a list item, with a ticked box; `None` if its box is not ticked.
@@ -172,6 +175,9 @@ mod tests {
             "one two three four -> ",
             "テストが通れば",
             "No ",
+            "done != ",
+            "done = ",
+            "done/",
         ] {
             assert!(!stands_behind(before), "{before:?}");
         }

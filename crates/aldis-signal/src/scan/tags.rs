@@ -24,31 +24,19 @@ use crate::visible::sequence::{hides_text, is_swallowed_after};
 pub(super) const LOOK_OUT: u64 = 32 * 1024;
 
 /// What is open in a tag dialect.
-#[derive(Debug)]
-pub(crate) enum TagState {
-    /// Tags closed after another was left open: nested if that one is closed too.
-    Held {
-        inner: Vec<Candidate>,
-        outer: Opening,
-    },
-    Idle,
-    /// An open tag, and the one around it with what that holds.
-    Open {
-        opening: Opening,
-        around: Option<(Opening, Vec<Candidate>)>,
-    },
+#[derive(Debug, Default)]
+struct TagState {
+    /// The tag whose closing one comes next.
+    open: Option<Opening>,
+    /// The tag around it that was left open, with the tags that were closed since: nested if that one is
+    /// closed, too.
+    outer: Option<(Opening, Vec<Candidate>)>,
 }
 
 impl TagState {
-    /// Returns the start of the first tag that is open.
-    pub(crate) fn oldest(&self) -> Option<u64> {
-        match self {
-            Self::Open { around: Some((outer, _)), .. } | Self::Held { outer, .. } => {
-                Some(outer.start)
-            }
-            Self::Open { opening, around: None } => Some(opening.start),
-            Self::Idle => None,
-        }
+    /// Returns the tag that was opened first.
+    fn oldest(&self) -> Option<&Opening> {
+        self.outer.as_ref().map(|(outer, _)| outer).or(self.open.as_ref())
     }
 }
 
@@ -68,7 +56,7 @@ pub(super) struct Tags {
 impl Tags {
     pub(super) fn new(dialects: usize) -> Self {
         Self {
-            states: (0..dialects).map(|_| TagState::Idle).collect(),
+            states: (0..dialects).map(|_| TagState::default()).collect(),
             open: 0,
             read: (0, 0),
             closers: vec![Closer::default(); dialects],
@@ -78,7 +66,7 @@ impl Tags {
 
     /// Returns where the first open tag of each dialect starts.
     pub(super) fn oldest(&self) -> impl Iterator<Item = u64> {
-        self.states.iter().filter_map(TagState::oldest)
+        self.states.iter().filter_map(TagState::oldest).map(|opening| opening.start)
     }
 }
 
@@ -105,8 +93,7 @@ impl Engine<'_> {
         let text = window.from(at);
         for (position, words) in rules.families.tags.iter().enumerate().skip(read) {
             let open = words.open.needle();
-            // Most differ in the second byte.
-            if text.get(1) != open.get(1) || !text.starts_with(open) {
+            if !text.starts_with(open) {
                 continue;
             }
             let Syntax::Tag(tag) = &rules.dialects()[words.dialect].syntax else { continue };
@@ -126,16 +113,11 @@ impl Engine<'_> {
         Flow::On(next)
     }
 
-    fn take_tag(&mut self, index: usize) -> TagState {
-        let state = std::mem::replace(&mut self.tags.states[index], TagState::Idle);
-        self.tags.open -= usize::from(!matches!(state, TagState::Idle));
-        state
-    }
-
-    fn set_tag(&mut self, index: usize, state: TagState) {
-        self.tags.open += 1;
-        self.queue.due = self.queue.due.min(state.oldest().unwrap_or(0) + SIGNAL_MAX);
-        self.tags.states[index] = state;
+    /// Counts what is open, and takes note of when to look again.
+    fn note_tags(&mut self) {
+        self.tags.open = self.tags.oldest().count();
+        let due = self.tags.oldest().min().map_or(u64::MAX, |start| start + SIGNAL_MAX);
+        self.queue.due = self.queue.due.min(due);
     }
 
     /// Returns the next closing tag of a dialect in which one is awaited.
@@ -150,9 +132,9 @@ impl Engine<'_> {
         for words in &self.rules.families.tags {
             let index = words.dialect;
             let (from, start) = match &self.tags.states[index] {
-                TagState::Idle => continue,
-                TagState::Open { opening, .. } => (opening.content, opening.start),
-                TagState::Held { outer, .. } => (self.at, outer.start),
+                TagState { open: Some(opening), .. } => (opening.content, opening.start),
+                TagState { outer: Some((outer, _)), .. } => (self.at, outer.start),
+                TagState { open: None, outer: None } => continue,
             };
             let closer = &mut self.tags.closers[index];
             let found = closer.find(window, &words.close, (from, to), start);
@@ -181,30 +163,21 @@ impl Engine<'_> {
     ) -> Flow {
         let index = words.dialect;
         if self.is_quoted(window, start, None) {
-            let is_open = matches!(self.tags.states[index], TagState::Open { .. });
-            return if is_open {
-                Flow::On(end)
-            } else {
-                self.on_quoted(window, words, tag, (start, end))
+            return match self.tags.states[index].open {
+                Some(_) => Flow::On(end),
+                None => self.on_quoted(window, words, tag, (start, end)),
             };
         }
         let opening = self.opening(window, tag, (start, end));
-        if let TagState::Open { opening: left, around } = &mut self.tags.states[index] {
-            let mut left = std::mem::replace(left, opening);
-            let around = around.take();
-            self.release(index, around);
-            left.name = self.name_after(window, index, (left.content, start));
-            if let TagState::Open { around, .. } = &mut self.tags.states[index] {
-                *around = Some((left, Vec::new()));
+        match self.tags.states[index].open.replace(opening) {
+            Some(mut left) => {
+                left.name = self.name_after(window, index, (left.content, start));
+                let outer = self.tags.states[index].outer.replace((left, Vec::new()));
+                self.release(index, outer);
             }
-            return Flow::On(end);
+            None => self.tags.unclosed_to = 0,
         }
-        let around = match self.take_tag(index) {
-            TagState::Held { inner, outer } => Some((outer, inner)),
-            TagState::Idle | TagState::Open { .. } => None,
-        };
-        self.tags.unclosed_to = 0;
-        self.set_tag(index, TagState::Open { opening, around });
+        self.note_tags();
         Flow::On(end)
     }
 
@@ -215,21 +188,20 @@ impl Engine<'_> {
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
-        let TagState::Open { opening, .. } = &self.tags.states[index] else {
-            if let TagState::Held { .. } = &self.tags.states[index]
-                && !self.is_quoted(window, start, None)
-                && let TagState::Held { inner, outer } = self.take_tag(index)
+        if self.tags.states[index].open.is_none() {
+            if !self.is_quoted(window, start, None)
+                && let Some((outer, inner)) = self.tags.states[index].outer.take()
             {
                 self.nested(index, inner, outer);
+                self.note_tags();
             }
             return Flow::On(end);
-        };
+        }
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
+        let Some(opening) = self.tags.states[index].open.take() else { return Flow::On(end) };
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
         let result = tag.read(dialect, content, (opening.start, end), self.has_token());
-        let state = self.take_tag(index);
-        let TagState::Open { opening, around } = state else { return Flow::On(end) };
         let raw = window.offsets.restore(opening.start, window.slice(opening.start, end));
         let mut place = opening.place;
         place.span.end = window.offsets.original_end(end);
@@ -250,13 +222,11 @@ impl Engine<'_> {
         };
         let position = Position { line: opening.line_start, start: opening.start, rest };
         candidate.doubt = self.doubt(window, &candidate, position);
-        match around {
-            Some((outer, mut inner)) => {
-                inner.push(candidate);
-                self.set_tag(index, TagState::Held { inner, outer });
-            }
+        match &mut self.tags.states[index].outer {
+            Some((_, inner)) => inner.push(candidate),
             None => self.submit(candidate, None),
         }
+        self.note_tags();
         Flow::On(end)
     }
 
@@ -387,8 +357,8 @@ impl Engine<'_> {
     }
 
     /// Gives up a tag that was left open: what it held stands by itself.
-    fn release(&mut self, index: usize, around: Option<(Opening, Vec<Candidate>)>) {
-        let Some((outer, inner)) = around else { return };
+    fn release(&mut self, index: usize, outer: Option<(Opening, Vec<Candidate>)>) {
+        let Some((outer, inner)) = outer else { return };
         self.unclosed(index, outer, Reason::Unclosed);
         for candidate in inner {
             self.submit(candidate, None);
@@ -401,23 +371,16 @@ impl Engine<'_> {
             return;
         }
         for index in 0..self.tags.states.len() {
-            let expired = |start: u64| self.at - start > SIGNAL_MAX;
-            match &self.tags.states[index] {
-                TagState::Open { opening, .. } if expired(opening.start) => {
-                    self.end_tag(window, index, Reason::TooLong);
-                }
-                TagState::Held { outer, .. } if expired(outer.start) => {
-                    self.end_tag(window, index, Reason::TooLong);
-                }
-                TagState::Open { around: Some((outer, _)), .. } if expired(outer.start) => {
-                    if let TagState::Open { opening, around } = self.take_tag(index) {
-                        self.release(index, around);
-                        self.set_tag(index, TagState::Open { opening, around: None });
-                    }
-                }
-                TagState::Held { .. } | TagState::Idle | TagState::Open { .. } => {}
+            let expired = |opening: &Opening| self.at - opening.start > SIGNAL_MAX;
+            let TagState { open, outer } = &self.tags.states[index];
+            if open.as_ref().is_some_and(expired) {
+                self.end_tag(window, index, Reason::TooLong);
+            } else if outer.as_ref().is_some_and(|(outer, _)| expired(outer)) {
+                let outer = self.tags.states[index].outer.take();
+                self.release(index, outer);
             }
         }
+        self.note_tags();
     }
 
     pub(crate) fn end_tags(&mut self, window: &Window<'_>) {
@@ -427,14 +390,11 @@ impl Engine<'_> {
     }
 
     fn end_tag(&mut self, window: &Window<'_>, index: usize, reason: Reason) {
-        match self.take_tag(index) {
-            TagState::Idle => {}
-            TagState::Open { mut opening, around } => {
-                self.release(index, around);
-                opening.name = self.name_after(window, index, (opening.content, u64::MAX));
-                self.unclosed(index, opening, reason);
-            }
-            TagState::Held { inner, outer } => self.release(index, Some((outer, inner))),
+        let TagState { open, outer } = std::mem::take(&mut self.tags.states[index]);
+        self.release(index, outer);
+        if let Some(mut opening) = open {
+            opening.name = self.name_after(window, index, (opening.content, u64::MAX));
+            self.unclosed(index, opening, reason);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Whether a claim is taken back by what follows it (spec 0, rule 8 c).
 //!
-//! A sentence that opens with a retraction, in it or the next one a failure. The text behind a claim
+//! A sentence that opens with a retraction, and in it or the next one a failure, or words that void
+//! what was said by themselves. The text behind a claim
 //! is read once, whatever number of claims it is behind.
 
 use super::standing::without_list_mark;
@@ -111,7 +112,7 @@ fn read(window: &Window<'_>, from: u64, to: u64) -> impl Iterator<Item = Retract
         let next = sentences.get(index + 1).map_or("", |(_, next)| next.as_str());
         let fails = [sentence.as_str(), next].iter().any(|text| {
             let words = Sentence::new(text);
-            words.has(Kind::Failure) || words.has(Kind::Negation)
+            [Kind::Failure, Kind::Negation, Kind::Void].iter().any(|kind| words.has(*kind))
         });
         fails.then_some(*retraction)
     };

@@ -50,7 +50,7 @@ fn rules_for(dialect: &str) -> Rules {
 
 fn findings(rules: &Rules, text: &[u8], chunk: usize) -> Vec<Finding> {
     let mut out = Vec::new();
-    let mut scanner = Scanner::new(rules, Origin::assistant());
+    let mut scanner = Scan::new(rules).stream();
     for piece in text.chunks(chunk.max(1)) {
         scanner.push(piece, &mut |finding| out.push(finding));
     }
@@ -78,7 +78,7 @@ fn findings_come_in_text_order_whenever_they_became_certain() {
     let text =
         b"READY_FOR_REVIEW: task-1\n\n> SIGNAL: QA_COMPLETE\n\n<chorus>BLOCKED: keys</chorus>\n";
     let mut certain = Vec::new();
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     scanner.push(text, &mut |finding| certain.push(finding));
     scanner.finish(&mut |finding| certain.push(finding));
     let in_order = |findings: &[Finding]| findings.is_sorted_by_key(|found| found.place().span);
@@ -91,7 +91,7 @@ fn findings_come_in_text_order_whenever_they_became_certain() {
 #[test]
 fn what_is_told_settles() {
     let text = "READY_FOR_REVIEW: t\n{\"v\":2}\n<chorus>COMPLETE</chorus>\n".repeat(2_000);
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     scanner.push(text.as_bytes(), &mut |_| {});
     let waits = text.len() as u64 - scanner.settled();
     assert!((4 * 1024..16 * 1024).contains(&waits), "{waits}");
@@ -100,7 +100,7 @@ fn what_is_told_settles() {
 #[test]
 fn what_waits_for_the_end_does_not_settle() {
     let text = format!("TURN_COMPLETE{}", "\n".repeat(200 * 1024));
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     let mut told = Vec::new();
     scanner.push(text.as_bytes(), &mut |finding| told.push(finding));
     assert_eq!((scanner.settled(), told.len()), (0, 0));

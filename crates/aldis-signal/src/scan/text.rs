@@ -12,10 +12,9 @@ pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Returns a text with what is not UTF-8 replaced. Hardly any holds such bytes, and asking that first
-/// takes much less than replacing them.
+/// Returns a text with what is not UTF-8 replaced.
 pub(crate) fn lossy(text: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
+    String::from_utf8_lossy(text)
 }
 
 /// Removes blanks and tabs in front.
@@ -89,13 +88,6 @@ fn is_ellipsis(text: &str) -> bool {
     matches!(text.trim(), "..." | "\u{2026}")
 }
 
-/// Returns the same of bytes. Hardly any begin like a template.
-pub(crate) fn is_placeholder_text(text: &[u8]) -> bool {
-    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    let may_be = first.is_some_and(|byte| b"[{<Yy".contains(byte) || !byte.is_ascii_graphic());
-    may_be && is_placeholder(&lossy(text))
-}
-
 /// Returns whether `text` is an id: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
 pub(crate) fn is_id(text: &[u8]) -> bool {
     text.len() <= 64
@@ -117,25 +109,11 @@ pub(crate) fn is_inner_path(text: &str) -> bool {
 
 /// Returns `NAME: value` keys as members: `Files Modified` is `files_modified`.
 pub(crate) fn snake_case(key: &str) -> String {
-    // Most keys are so but for their case.
-    let mut last = 0;
-    let is_snake = |byte: u8| {
-        let before = std::mem::replace(&mut last, byte);
-        byte.is_ascii_alphanumeric() || byte == b'_' && before != b'_'
-    };
-    if key.bytes().all(is_snake) {
-        return key.to_ascii_lowercase();
-    }
     let mut out = String::with_capacity(key.len());
-    for c in key.trim().chars() {
-        match c {
-            ' ' | '-' | '_' => {
-                if !out.ends_with('_') {
-                    out.push('_');
-                }
-            }
-            c if c.is_ascii() => out.push(c.to_ascii_lowercase()),
-            c => out.extend(c.to_lowercase()),
+    for c in key.trim().chars().flat_map(char::to_lowercase) {
+        let joint = matches!(c, ' ' | '-' | '_');
+        if !joint || !out.ends_with('_') {
+            out.push(if joint { '_' } else { c });
         }
     }
     out

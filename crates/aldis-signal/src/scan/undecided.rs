@@ -330,7 +330,7 @@ impl Engine<'_> {
                 self.queue.legacy_text += entry.signal.raw.len();
                 self.queue.legacy.push(entry);
             }
-        } else if !self.options.strict {
+        } else if !self.rules.is_strict() {
             self.report.out.push(Finding::Signal(entry.signal));
         } else {
             self.queue.accepted.push((entry.start, entry.body_end));

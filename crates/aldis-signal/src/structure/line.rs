@@ -59,6 +59,13 @@ pub(crate) fn quoted_content(line: &[u8]) -> Option<&[u8]> {
     Some(rest)
 }
 
+/// Returns whether a line is a footnote: `[^1]: words`. What stands there is about the text, not said in it.
+pub(crate) fn is_footnote(line: &[u8]) -> bool {
+    let Some(label) = trim_blanks_start(line).strip_prefix(b"[^") else { return false };
+    let end = label.iter().position(|byte| *byte == b']' || is_blank(*byte));
+    end.is_some_and(|end| end > 0 && label[end..].starts_with(b"]:"))
+}
+
 /// Removes the marks of list items in front.
 fn behind_list_marks(line: &[u8]) -> &[u8] {
     let mut line = line;

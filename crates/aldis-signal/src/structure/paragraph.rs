@@ -6,8 +6,8 @@
 //! linear.
 
 use super::line::{
-    FenceLine, begins_block, indent, is_blank_line, is_delimiter_row, is_heading, is_quote,
-    is_rule, is_table_line, item_content, quoted_content,
+    FenceLine, begins_block, indent, is_blank_line, is_delimiter_row, is_footnote, is_heading,
+    is_quote, is_rule, is_table_line, item_content, quoted_content,
 };
 use crate::scan::text::trim_blanks_start;
 use crate::scan::window::{Line, LineAt, Window};
@@ -78,9 +78,9 @@ impl Lines {
         self.paragraph
     }
 
-    /// Returns whether a line is part of a quotation, with a mark of its own or without.
+    /// Returns whether a line is part of a quotation or a footnote, with a mark of its own or without.
     pub(crate) fn quotes_line(&self, line: &[u8]) -> bool {
-        is_quote(line) || self.quotes && !begins_block(line)
+        is_quote(line) || is_footnote(line) || self.quotes && !begins_block(line)
     }
 
     /// Returns whether a line is a row of a table; `below` is the line behind it.

@@ -10,6 +10,9 @@ use super::sequence::{sgr_conceals, sgr_reveals};
 use crate::scan::text::lossy;
 use crate::signal::Span;
 
+/// A byte order mark.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// A colour sequence longer than this is not one.
 const SEQUENCE_MAX: usize = 64;
 
@@ -21,7 +24,7 @@ const COLOURS_PER_BYTE: u64 = 32;
 /// Removes colours from a stream and remembers where they were.
 #[derive(Debug)]
 pub(crate) struct Stripper {
-    /// An escape sequence that may go on in the next chunk.
+    /// An escape sequence, or a byte order mark, that may go on in the next chunk.
     partial: Vec<u8>,
     /// Bytes given to the scanner so far.
     passed: u64,
@@ -64,10 +67,23 @@ struct Removal {
 impl Stripper {
     /// Gives `pass` everything of `chunk` that is text.
     pub(crate) fn push(&mut self, chunk: &[u8], pass: &mut dyn FnMut(&[u8])) {
+        let joined;
         let mut chunk = chunk;
-        if !self.partial.is_empty() || !self.started {
-            let Some(rest) = self.resume(chunk, pass) else { return };
-            chunk = rest;
+        if !self.partial.is_empty() {
+            self.partial.extend_from_slice(chunk);
+            joined = std::mem::take(&mut self.partial);
+            chunk = &joined;
+        }
+        if !self.started {
+            if chunk.len() < MARK.len() && MARK.starts_with(chunk) {
+                self.partial = chunk.to_vec();
+                return;
+            }
+            self.started = true;
+            if let Some(rest) = chunk.strip_prefix(MARK) {
+                self.remove(MARK, pass);
+                chunk = rest;
+            }
         }
         let mut from = 0;
         while let Some(escape) = memchr::memchr(0x1B, &chunk[from..]) {
@@ -109,55 +125,6 @@ impl Stripper {
     /// Forgets what was taken out before `position`; it is not asked for again.
     pub(crate) fn forget_before(&mut self, position: u64) {
         self.offsets.forget_before(position);
-    }
-
-    /// Goes on with a sequence from the last chunk; returns the rest of this one.
-    fn resume<'c>(&mut self, chunk: &'c [u8], pass: &mut dyn FnMut(&[u8])) -> Option<&'c [u8]> {
-        for (index, byte) in chunk.iter().enumerate() {
-            if self.partial.is_empty() && (self.started || *byte != 0xEF) {
-                self.started = true;
-                return Some(&chunk[index..]);
-            }
-            self.partial.push(*byte);
-            if !self.started {
-                self.byte_order_mark(pass);
-                continue;
-            }
-            match sequence(&self.partial) {
-                Sequence::Partial => {}
-                Sequence::Colour(_) => {
-                    let partial = std::mem::take(&mut self.partial);
-                    self.remove(&partial, pass);
-                }
-                Sequence::Conceal => {
-                    self.offsets.conceal(self.passed);
-                    let partial = std::mem::take(&mut self.partial);
-                    self.pass(&partial, pass);
-                }
-                Sequence::Other => {
-                    let mut partial = std::mem::take(&mut self.partial);
-                    // The byte that broke it off may begin another.
-                    let again = *byte == 0x1B && partial.pop().is_some();
-                    self.pass(&partial, pass);
-                    if again {
-                        return Some(&chunk[index..]);
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    fn byte_order_mark(&mut self, pass: &mut dyn FnMut(&[u8])) {
-        const MARK: &[u8] = b"\xEF\xBB\xBF";
-        if self.partial == MARK {
-            self.started = true;
-            self.partial.clear();
-            self.remove(MARK, pass);
-        } else if !MARK.starts_with(&self.partial) {
-            self.started = true;
-            self.finish(pass);
-        }
     }
 
     fn pass(&mut self, text: &[u8], pass: &mut dyn FnMut(&[u8])) {
@@ -274,10 +241,6 @@ impl OffsetMap {
     }
 
     fn taken_out(&self, counts: impl Fn(&Removal) -> bool) -> u64 {
-        // Mostly nothing is.
-        if self.list.is_empty() {
-            return self.forgotten;
-        }
         let index = self.list.partition_point(counts);
         match index.checked_sub(1).and_then(|index| self.list.get(index)) {
             Some(removal) => removal.before + removal.bytes.len() as u64,

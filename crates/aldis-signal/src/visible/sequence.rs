@@ -66,11 +66,6 @@ pub(super) fn sequence_length(text: &[u8]) -> usize {
 /// Returns whether a terminal showing these lines would hide some of them: NUL, a bare CR, a
 /// backspace, cursor movement, erasing, concealed text.
 pub(crate) fn hides_text(lines: &[u8]) -> bool {
-    // Hardly any hold a control at all. Where they are short, that is seen before a search begins.
-    let control = |byte: &u8| *byte < b' ' && *byte != b'\n' && *byte != b'\t';
-    if lines.len() <= 64 && !lines.iter().fold(false, |any, byte| any | control(byte)) {
-        return false;
-    }
     let mut rest = lines;
     while let Some(at) = first_control(rest) {
         let tail = &rest[at + 1..];

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use aldis_signal::dialect::Dialect;
-use aldis_signal::{Role, Signal};
+use aldis_signal::{Role, Rules, Scan, Signal};
 use serde_json::Value;
 
 use super::{Matching, Verdict, accepted};
@@ -101,6 +101,44 @@ pub fn endings(data: &Path) -> io::Result<Vec<Labelled>> {
         })
     });
     labelled.collect()
+}
+
+/// A message of `conformance/endings2.jsonl`, which are deliberately hard.
+#[derive(Clone, Debug)]
+pub struct HardEnding {
+    dialect: String,
+    text: String,
+    /// Whether a claim is made.
+    pub claim: bool,
+    /// What a reader decides that by: structure or words.
+    pub decided_by: String,
+}
+
+impl HardEnding {
+    /// Returns whether careful matching takes it for a claim.
+    pub fn claims(&self, strict: bool) -> bool {
+        let rules = Rules::new(Dialect::builtin(&self.dialect).cloned()).strict(strict);
+        let signals = Scan::new(&rules).signals(self.text.as_bytes());
+        signals.iter().any(|signal| signal.meaning.is_claim())
+    }
+}
+
+/// Reads those of `conformance/endings2.jsonl` that are scored.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read or is not what it should be.
+pub fn hard_endings(data: &Path) -> io::Result<Vec<HardEnding>> {
+    let rows = rows(&data.join("conformance/endings2.jsonl"))?;
+    let scored = rows.into_iter().filter(|row| row["cls"] == "core").map(|row| {
+        Ok(HardEnding {
+            dialect: member(&row, "dialect")?,
+            text: member(&row, "text")?,
+            claim: row["claim"] == true,
+            decided_by: member(&row, "by")?,
+        })
+    });
+    scored.collect()
 }
 
 /// Reads `hostile/scan.jsonl` and the files it names.

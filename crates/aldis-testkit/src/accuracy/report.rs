@@ -2,24 +2,33 @@
 
 use std::fmt::{self, Write as _};
 
-use super::labelled::Labelled;
-use super::{Matching, Tally, judge};
-use crate::corpus::{Decided, Phenomenon, Sample, phenomena};
+use super::labelled::{HardEnding, Labelled};
+use super::{Matching, Tally, Verdict, judge};
+use crate::corpus::{Phenomenon, Sample, phenomena};
 
 /// Sums of both matchers, in the order of [`Matching::ALL`].
 type Both = [Tally; 2];
+
+/// What careful matching made of some of the hard endings.
+#[derive(Clone, Copy, Debug)]
+struct HardRow {
+    decided_by: &'static str,
+    strict: bool,
+    tally: Tally,
+}
 
 /// What was measured.
 #[derive(Clone, Debug)]
 pub struct Report {
     sources: Vec<(&'static str, Both)>,
+    hard: Vec<HardRow>,
     generated: Vec<(Phenomenon, Both)>,
 }
 
 impl Default for Report {
     fn default() -> Self {
         let generated = phenomena().into_iter().map(|known| (known, Both::default())).collect();
-        Self { sources: Vec::new(), generated }
+        Self { sources: Vec::new(), hard: Vec::new(), generated }
     }
 }
 
@@ -54,24 +63,39 @@ impl Report {
         right
     }
 
-    /// Returns the sums of the generated messages that one kind of evidence decides.
-    pub fn total(&self, matching: Matching, decided: Decided) -> Tally {
+    /// Measures the hard endings.
+    pub fn hard(&mut self, all: &[HardEnding]) {
+        for decided_by in ["structure", "words"] {
+            let chosen = || all.iter().filter(|ending| ending.decided_by == decided_by);
+            for strict in [false, true] {
+                let mut tally = Tally::default();
+                for ending in chosen() {
+                    let claimed = ending.claims(strict);
+                    let (false_stop, miss) = (claimed && !ending.claim, !claimed && ending.claim);
+                    tally.add(ending.claim, Verdict { false_stop, miss });
+                }
+                self.hard.push(HardRow { decided_by, strict, tally });
+            }
+        }
+    }
+
+    /// Returns the sums of the generated messages.
+    pub fn total(&self, matching: Matching) -> Tally {
         let mut total = Tally::default();
-        for (_, both) in self.generated.iter().filter(|(known, _)| known.decided == decided) {
-            let [reference, careful] = *both;
+        for (_, [reference, careful]) in &self.generated {
             total.merge(match matching {
-                Matching::Reference => reference,
-                Matching::Careful => careful,
+                Matching::Reference => *reference,
+                Matching::Careful => *careful,
             });
         }
         total
     }
 
     /// Returns whether careful matching makes no error where none is allowed: on labelled messages
-    /// and where structure decides.
+    /// and on generated ones.
     pub fn is_clean(&self) -> bool {
         self.sources.iter().all(|(_, [_, careful])| careful.errors() == 0)
-            && self.total(Matching::Careful, Decided::Structure).errors() == 0
+            && self.total(Matching::Careful).errors() == 0
     }
 }
 
@@ -103,16 +127,26 @@ fn markdown(report: &Report, out: &mut String) -> fmt::Result {
     for (source, both) in &report.sources {
         row(out, source, both)?;
     }
-    for (name, decided) in [
-        ("generated, decided by structure", Decided::Structure),
-        ("generated, decided by words", Decided::Words),
-    ] {
-        row(out, name, &Matching::ALL.map(|matching| report.total(matching, decided)))?;
+    row(out, "generated", &Matching::ALL.map(|matching| report.total(matching)))?;
+    writeln!(
+        out,
+        "\n| hard endings | false | accepted | genuine | refused |\n|---|--:|--:|--:|--:|"
+    )?;
+    for HardRow { decided_by, strict, tally } in &report.hard {
+        let how = if *strict { ", `strict`" } else { "" };
+        let Tally { messages, genuine, false_stops, misses } = *tally;
+        let (untrue, percent) =
+            (messages - genuine, |part: usize, all: usize| 100 * part / all.max(1));
+        writeln!(
+            out,
+            "| decided by {decided_by}{how} | {untrue} | {false_stops} ({} %) | {genuine} | {misses} ({} %) |",
+            percent(false_stops, untrue),
+            percent(misses, genuine)
+        )?;
     }
     writeln!(out, "\n| phenomenon | {HEAD}")?;
     for (phenomenon, both) in &report.generated {
-        let words = if phenomenon.decided == Decided::Words { " (words)" } else { "" };
-        row(out, &format!("{}{words}", phenomenon.name), both)?;
+        row(out, phenomenon.name, both)?;
     }
     Ok(())
 }

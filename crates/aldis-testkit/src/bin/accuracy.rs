@@ -62,6 +62,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     for message in wrong {
         writeln!(log, "careful matching errs on {}", message.name)?;
     }
+    report.hard(&labelled::hard_endings(&options.data)?);
     let mut shown = 0;
     for (index, sample) in samples(options.seed, options.count).enumerate() {
         let right = report.generated(&sample);

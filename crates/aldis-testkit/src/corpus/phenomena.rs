@@ -12,9 +12,8 @@ mod names;
 mod nesting;
 mod speech;
 mod variety;
-mod words;
 
-use super::{Decided, Phenomenon};
+use super::Phenomenon;
 
 /// Every group, in the order of reports.
 pub(super) fn all() -> Vec<Phenomenon> {
@@ -27,12 +26,11 @@ pub(super) fn all() -> Vec<Phenomenon> {
         json::PHENOMENA,
         variety::PHENOMENA,
         speech::PHENOMENA,
-        words::PHENOMENA,
     ];
     groups.concat()
 }
 
-/// A phenomenon that structure decides, with both twins in the same dialects.
+/// A phenomenon with both twins in the same dialects.
 const fn structure(
     name: &'static str,
     dialects: &'static [&'static str],
@@ -41,12 +39,12 @@ const fn structure(
     twins(name, dialects, dialects, build)
 }
 
-/// A phenomenon that structure decides.
+/// A phenomenon with twins in different dialects.
 const fn twins(
     name: &'static str,
     genuine_in: &'static [&'static str],
     false_in: &'static [&'static str],
     build: fn(&mut super::Rng, &'static str, bool) -> super::Draft,
 ) -> Phenomenon {
-    Phenomenon { name, decided: Decided::Structure, genuine_in, false_in, build }
+    Phenomenon { name, genuine_in, false_in, build }
 }

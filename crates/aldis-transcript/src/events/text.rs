@@ -4,6 +4,8 @@
 //! and only as a whole, by the forms in `trouble`. The same goes for what hosts print to standard
 //! error, which is their own word.
 
+use aldis_signal::visible::Visible;
+
 use super::trouble::{self, Kind};
 
 /// The last line so far.
@@ -61,24 +63,10 @@ impl Tail {
     /// Returns what the end reports, if anything.
     pub(super) fn report(mut self) -> Option<(Kind, String)> {
         self.push(b"\n");
-        let text = plain(&String::from_utf8_lossy(&self.last));
-        Some((trouble::line(&text)?, text))
+        let last = String::from_utf8_lossy(&self.last);
+        let shown = Visible::of(&last);
+        Some((trouble::line(shown.text())?, shown.text().to_owned()))
     }
-}
-
-/// Removes colours.
-fn plain(text: &str) -> String {
-    let mut pieces = text.split("\x1b[");
-    let mut plain = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        match piece.split_once('m') {
-            Some((codes, rest)) if codes.chars().all(|c| c.is_ascii_digit() || c == ';') => {
-                plain.push_str(rest);
-            }
-            _ => plain.push_str(piece),
-        }
-    }
-    plain
 }
 
 /// A longer line is no report of a host.

@@ -7,7 +7,7 @@
 //! text and may still be followed by a transcript.
 
 use aldis_signal::time::Timestamp;
-use aldis_signal::{Finding, Message, Origin, Place, Rules, Scanner, Token, scan};
+use aldis_signal::{Finding, Message, Origin, Place, Rules, Scan, Scanner, Token};
 use aldis_transcript::events::{HostEvent, TextEvents, Zone};
 use aldis_transcript::{Format, Input, Output, Reader};
 
@@ -123,14 +123,11 @@ impl<'r> Listening<'r> {
 
     /// Scans a whole message. Findings come in text order.
     fn scan(&self, text: &[u8], origin: &Origin) -> Vec<Finding> {
-        let token = self.token.clone();
+        let scan = Scan::new(self.rules).origin(origin.clone()).token(self.token.clone());
         match self.matcher {
             Some(matcher) => matcher(text, origin),
-            None if self.near_misses => scan::scan_with(self.rules, text, origin, token),
-            None => {
-                let signals = scan::signals(self.rules, text, origin, token);
-                signals.into_iter().map(Finding::from).collect()
-            }
+            None if self.near_misses => scan.run(text),
+            None => scan.signals_only().run(text),
         }
     }
 
@@ -313,10 +310,7 @@ impl<'r> PlainText<'r> {
         if how.words {
             whole_lines(&mut self.line, bytes, sink);
         }
-        let new = || {
-            let scanner = Scanner::new(how.rules, Origin::assistant());
-            Box::new(scanner.with_token(how.token.clone()))
-        };
+        let new = || Box::new(Scan::new(how.rules).token(how.token.clone()).stream());
         let scanner = self.scanner.get_or_insert_with(new);
         let findings = &mut self.findings;
         scanner.push(bytes, &mut |finding| how.keep(findings, finding));

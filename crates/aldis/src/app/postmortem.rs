@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use aldis_signal::time::Timestamp;
-use aldis_signal::{Rules, Token, scan};
+use aldis_signal::{Rules, Scan};
 use aldis_transcript::activity::EntryPlace;
 use aldis_transcript::events::Zone;
 use aldis_transcript::{Format, Output, Reader};
@@ -124,7 +124,8 @@ impl Reading<'_> {
                 let mut place = EntryPlace::default();
                 (place.line, place.at) = (message.entry.unwrap_or(0), message.at);
                 let text = message.text.as_bytes();
-                for signal in scan::signals(self.rules, text, &message.origin, Token::Off) {
+                let scan = Scan::new(self.rules).origin(message.origin.clone());
+                for signal in scan.signals(text) {
                     fold.claims.signal(&signal, place);
                 }
             }

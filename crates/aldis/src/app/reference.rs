@@ -32,7 +32,7 @@ use self::place::Places;
 pub use self::trailer::strip_turn;
 use aldis_signal::dialect::Dialect;
 use aldis_signal::message::Origin;
-use aldis_signal::signal::{Fields, Meaning, Signal, Span, Via};
+use aldis_signal::signal::{Fields, Meaning, Signal, Span};
 
 /// Finds every match of every reference pattern of the given dialects, in text order. The origin is
 /// recorded and not asked: the patterns do not know who speaks.
@@ -100,22 +100,14 @@ impl Hit {
         let handler = handler.cloned();
         // The patterns know no percentages; the number is what their callers read from the payload.
         let progress = (name == "PROGRESS").then(|| payload.as_deref().and_then(percent)).flatten();
-        Signal {
-            dialect: Arc::clone(&dialect.name),
-            name: definition.map_or_else(|| name.into(), |found| Arc::clone(&found.name)),
-            meaning,
-            subject,
-            payload,
-            progress,
-            fields,
-            handler,
-            warnings: Vec::new(),
-            origin: origin.clone(),
-            place: place::unlined(Span { start: start as u64, end: end as u64 }),
-            body_end: None,
-            raw: text.get(start..end).unwrap_or_default().to_owned(),
-            via: Via::Said,
-        }
+        let place = place::unlined(Span { start: start as u64, end: end as u64 });
+        let name = definition.map_or_else(|| name.into(), |found| Arc::clone(&found.name));
+        let mut signal =
+            Signal::new(Arc::clone(&dialect.name), name, meaning, origin.clone(), place);
+        (signal.subject, signal.payload, signal.progress) = (subject, payload, progress);
+        (signal.fields, signal.handler) = (fields, handler);
+        text.get(start..end).unwrap_or_default().clone_into(&mut signal.raw);
+        signal
     }
 }
 

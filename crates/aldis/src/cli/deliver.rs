@@ -142,6 +142,9 @@ pub(super) struct DeliveryLaunch {
     /// What is different for some roles.
     #[serde(default)]
     pub(super) roles: BTreeMap<Role, RoleTable>,
+    /// Whether nothing may follow a claim.
+    #[serde(default)]
+    pub(super) strict: bool,
 }
 
 pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandError> {
@@ -214,6 +217,7 @@ fn begin(
         resume: host.and_then(|host| host.resume()),
         notify: settings.notify,
         roles: settings.roles,
+        strict: settings.strict,
     };
     create(engine, place, tasks, config, &launch)
 }
@@ -394,7 +398,7 @@ pub(super) fn plan(
         command: agent(&launch.command, launch.resume.as_ref(), launch.prompt_by),
         project,
         state: home::state_directory(io.state_dir.as_deref())?,
-        rules: Rules::new(Dialect::builtin(DIALECT).cloned()),
+        rules: Rules::new(Dialect::builtin(DIALECT).cloned()).strict(launch.strict),
         zone: clock::local_zone(),
         ask_here: false,
         no_wait: false,

@@ -81,6 +81,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         resume: None,
         notify: Notify { terminal: false, ..Notify::default() },
         roles: BTreeMap::new(),
+        strict: false,
     };
     let tasks = read_plan(PlanFormat::Markdown, PLAN)
         .plan

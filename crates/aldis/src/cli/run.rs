@@ -99,7 +99,8 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     let state = home::state_directory(io.state_dir.as_deref())?;
     let _beside = Retention::new(engine.shared_store(), state.clone())?.spawn();
     let ask_here = !args.json && !launch.settings.run.no_wait;
-    let plan = RunPlan { ask_here, ..plan(launch, (directory, state), Rules::new([dialect]))? };
+    let rules = Rules::new([dialect]).strict(launch.settings.strict);
+    let plan = RunPlan { ask_here, ..plan(launch, (directory, state), rules)? };
     let ending = supervise(engine, run, &plan, (&notify, live), first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }

@@ -334,7 +334,8 @@ impl Hook<'_> {
     /// The rules of the run's dialect alone: building others would cost more than all the rest.
     fn rules(&self, state: &State) -> Result<Rules, CommandError> {
         let own = |name: &str| Ok(Catalog::load(self.place.root())?.get(name)?.dialect.clone());
-        Ok(Rules::new([choose(&state.pipeline.dialect, own)?]))
+        let dialect = choose(&state.pipeline.dialect, own)?;
+        Ok(Rules::new([dialect]).strict(state.config.strict))
     }
 
     /// The project's state file, where there is one that can be read.

@@ -116,8 +116,8 @@ impl Layered {
     pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
-        let Settings { run, stagnation, .. } = self.settings;
-        Ok(Supervision { run, stagnation, notify })
+        let Settings { run, stagnation, signals, .. } = self.settings;
+        Ok(Supervision { run, stagnation, notify, strict: signals.strict })
     }
 
     /// Returns who is told of a run under a hook; nothing if only a terminal would be.
@@ -157,8 +157,9 @@ impl Layered {
     pub(crate) fn delivering(self, trusted: &Trusted) -> Result<Delivering, CommandError> {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
-        let Settings { deliver, roles, experts, stagnation, .. } = self.settings;
-        Ok(Delivering { deliver, roles, experts, stagnation: stagnation.config(), notify })
+        let Settings { deliver, roles, experts, stagnation, signals, .. } = self.settings;
+        let (stagnation, strict) = (stagnation.config(), signals.strict);
+        Ok(Delivering { deliver, roles, experts, stagnation, notify, strict })
     }
 
     /// Fails if something of the project's file under this path is not trusted.
@@ -347,6 +348,7 @@ impl Settings {
             after_transition: self.phases.after_transition,
             stale_after: self.phases.stale_after.0,
             token: self.signals.token,
+            strict: self.signals.strict,
         }
     }
 }

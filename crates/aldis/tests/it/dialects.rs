@@ -63,15 +63,17 @@ fn a_dialect_that_could_hang_is_refused() {
 fn prompts_say_what_was_agreed_and_say_nothing() {
     let sandbox = Sandbox::new();
     for (dialect, words) in [
-        ("promise", "\"COMPLETE\""),
-        ("promise=ALL DONE", "\"ALL DONE\""),
-        ("turn=OVER_TO_YOU", "OVER, TO and YOU"),
+        ("promise", "\n    <promise>COMPLETE</promise>\n"),
+        ("promise=ALL DONE", "\n    <promise>ALL DONE</promise>\n"),
+        ("turn=OVER_TO_YOU", "\n    OVER_TO_YOU\n"),
     ] {
         let prompt = sandbox.run(&["prompt", dialect]).stdout;
         assert!(prompt.contains(words), "{prompt}");
-        let args = ["scan", "--near-misses", "-d", dialect];
+        let args = ["scan", "--json", "--near-misses", "-d", dialect];
         let scanned = sandbox.run_with(&args, prompt.as_bytes());
-        assert_eq!((scanned.code, scanned.stdout.as_str()), (1, ""), "{}", scanned.text());
+        let reasons: Vec<_> =
+            scanned.json().into_iter().map(|line| line["reason"].clone()).collect();
+        assert_eq!((scanned.code, reasons), (1, vec!["quoted".into()]), "{}", scanned.text());
     }
 }
 
@@ -179,5 +181,7 @@ fn a_dialect_file_can_be_named_directly() {
     let text = b"Done.\n\n<deploy>LIVE: v1.2 on staging</deploy>\n";
     let done = sandbox.run_with(&["scan", "--dialect", "deploy.toml"], text);
     assert_eq!(done.code, 0, "{}", done.text());
-    assert!(sandbox.run(&["prompt", "./deploy.toml"]).stdout.contains("deploy tag"));
+    assert!(
+        sandbox.run(&["prompt", "./deploy.toml"]).stdout.contains("<deploy>STAGED: v1.2</deploy>")
+    );
 }

@@ -1,7 +1,7 @@
 //! One row for each rule that the scenarios do not show.
 
 use super::*;
-use aldis_signal::scan::{Token, scan_with};
+use aldis_signal::scan::{Scan, Token};
 
 fn hear(state: &mut State, seconds: i64, dialect: &str, text: &str) -> Outcome {
     state.on_event(at(seconds), &Event::Reported { signals: reports(dialect, text) })
@@ -311,7 +311,7 @@ fn decisions_show_how_a_signal_came() {
     let rules = Rules::new([Dialect::builtin("chorus").unwrap().clone()]);
     let token = Token::Accept("k7f3".to_owned());
     let text = b"<chorus>COMPLETE: #k7f3</chorus>";
-    let found = scan_with(&rules, text, &Origin::assistant(), token);
+    let found = Scan::new(&rules).token(token).run(text);
     let signal = RunSignal::new(found[0].signal().unwrap(), 0);
     for (via, because) in [
         (Via::Said, "in its output"),

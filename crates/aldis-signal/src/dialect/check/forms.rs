@@ -1,39 +1,9 @@
 //! What each grammar family needs so that its signals can be heard.
 
-use super::{DialectError, line_of, span_of};
+use super::Fault;
 use crate::dialect::syntax::{block, fence, line, tag, trailer};
 use crate::dialect::{Dialect, Presence, SignalDef, Syntax};
 use crate::scan::hints::shown;
-
-/// What is wrong with a dialect that could be read.
-pub(in crate::dialect) struct Fault {
-    /// The way to the value in its file: `signals.1.name`.
-    path: String,
-    message: String,
-    help: Option<String>,
-}
-
-impl Fault {
-    fn new(path: impl Into<String>, message: String) -> Self {
-        Self { path: path.into(), message, help: None }
-    }
-
-    fn with_help(mut self, help: &str) -> Self {
-        self.help = Some(help.to_owned());
-        self
-    }
-
-    pub(super) fn in_file(self, text: &str) -> DialectError {
-        let span = span_of(text, &self.path);
-        let line = span.clone().map(|span| line_of(text, span.start));
-        DialectError { line, span, ..self.without_place() }
-    }
-
-    /// The error of a dialect that is in no file.
-    pub(in crate::dialect) fn without_place(self) -> DialectError {
-        DialectError { message: self.message, help: self.help, span: None, line: None }
-    }
-}
 
 /// Checks what the types cannot: whatever is accepted here can be heard.
 pub(in crate::dialect) fn check_syntax(dialect: &Dialect) -> Result<(), Fault> {

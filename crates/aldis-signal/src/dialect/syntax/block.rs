@@ -17,6 +17,7 @@ use crate::visible::trim_line_end;
 /// How a block dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,
@@ -67,11 +68,6 @@ impl Syntax {
 
     /// Reads the block whose delimiter line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Read {
-        // Most lines between such lines hold something else.
-        let starts = |byte: u8| self.key.as_bytes()[0].eq_ignore_ascii_case(&byte);
-        if window.byte(opening.next).is_some_and(|first| !starts(first)) {
-            return Read::NotMine;
-        }
         let first = match window.line(opening.next) {
             LineAt::Line(line) => line,
             LineAt::Wait => return Read::NeedMore,
@@ -130,47 +126,39 @@ impl<'a> Reading<'a> {
     }
 
     fn read(&mut self, window: &Window<'_>) -> Read {
+        let start = self.draft.range.0;
         loop {
             let line = match window.line(self.next) {
                 LineAt::Line(line) => line,
                 LineAt::Wait => return Read::NeedMore,
                 LineAt::Nothing => {
                     self.draft.warnings.push(Warning::MissingClosingDelimiter);
-                    return self.found();
+                    break;
                 }
                 LineAt::TooLong => {
                     self.fail(Reason::TooLong, None);
-                    return self.found();
+                    break;
                 }
             };
-            if self.syntax.is_delimiter(line) {
+            let closes = self.syntax.is_delimiter(line);
+            if closes {
                 self.step(line);
-                if self.end - self.draft.range.0 > SIGNAL_MAX {
-                    self.fail(Reason::TooLong, None);
-                }
-                return self.found();
             }
-            if line.next - self.draft.range.0 > SIGNAL_MAX {
+            if closes && self.end - start > SIGNAL_MAX || !closes && line.next - start > SIGNAL_MAX
+            {
                 self.fail(Reason::TooLong, None);
-                return self.found();
-            }
-            if line.seen.is_empty() {
-                match only_blank_lines_follow(window, self.draft.range.0, line.next) {
-                    Some(true) => {
-                        self.draft.warnings.push(Warning::MissingClosingDelimiter);
-                        return self.found();
-                    }
-                    Some(false) => {
-                        self.fail(Reason::Unclosed, Some("a blank line".to_owned()));
-                        return self.found();
-                    }
+            } else if !closes && line.seen.is_empty() {
+                match only_blank_lines_follow(window, start, line.next) {
+                    Some(true) => self.draft.warnings.push(Warning::MissingClosingDelimiter),
+                    Some(false) => self.fail(Reason::Unclosed, Some("a blank line".to_owned())),
                     None => return Read::NeedMore,
                 }
+            } else if !closes && self.field(line) {
+                continue;
             }
-            if !self.field(line) {
-                return self.found();
-            }
+            break;
         }
+        self.found()
     }
 
     /// Takes one field line; returns whether the block can go on.

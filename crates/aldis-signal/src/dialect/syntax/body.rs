@@ -42,10 +42,6 @@ impl Syntax {
 }
 
 fn check_values(values: &BTreeMap<String, Vec<String>>, body: &mut Body) {
-    // Most bodies are empty.
-    if body.fields.is_empty() {
-        return;
-    }
     for (key, allowed) in values {
         let said = body.fields.get(&snake_case(key)).and_then(Value::as_str);
         if said.is_some_and(|said| !allowed.iter().any(|value| value.eq_ignore_ascii_case(said))) {

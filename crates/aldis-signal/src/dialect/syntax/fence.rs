@@ -16,6 +16,7 @@ use crate::signal::{Fields, Meaning, Reason, Warning};
 /// How a fence dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,
@@ -69,6 +70,7 @@ pub enum Member {
 /// The forms that came before the JSON one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Legacy {
     /// The status block.
     pub status: status::Ruled,
@@ -83,6 +85,7 @@ pub struct Legacy {
 /// A line `KEY: A → B`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Transition {
     /// What stands before the colon.
     pub key: String,
@@ -95,6 +98,7 @@ pub struct Transition {
 /// A line `KEY: true`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Flag {
     /// What stands before the colon.
     pub key: String,
@@ -107,6 +111,7 @@ pub struct Flag {
 /// A line that says it in capitals.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Banner {
     /// The words.
     pub text: String,

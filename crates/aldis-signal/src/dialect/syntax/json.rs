@@ -27,10 +27,6 @@ fn trim_line_ends(text: &[u8]) -> Vec<u8> {
 }
 
 fn parse(text: &[u8]) -> Option<Map<String, Value>> {
-    // Most of what is no object does not look like one.
-    if !text.trim_ascii_start().starts_with(b"{") {
-        return None;
-    }
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = Strict { depth: 0 }.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;

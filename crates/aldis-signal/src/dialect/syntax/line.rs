@@ -18,6 +18,7 @@ use crate::structure::line::is_listing_prefix;
 /// How a line dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,
@@ -38,6 +39,7 @@ pub struct Syntax {
 /// The lines around a prompt that is passed on.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Delegation {
     /// The line before it.
     pub start: String,

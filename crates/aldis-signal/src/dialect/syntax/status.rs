@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::dialect::{self, Dialect};
 use crate::scan::draft::{Defect, Draft, Read};
 use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
-    snake_case, trim_blanks, trim_blanks_start,
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy, snake_case, trim_blanks,
+    trim_blanks_start,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
@@ -20,6 +20,7 @@ use crate::visible::trim_line_end;
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,
@@ -35,6 +36,7 @@ pub struct Syntax {
 /// A status block under a heading, between rules drawn with one repeated character.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Ruled {
     /// The heading line.
     pub heading: String,
@@ -49,6 +51,7 @@ pub struct Ruled {
 /// A key of a status block under a heading.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RuledKey {
     /// The member it sets.
     pub member: String,
@@ -72,6 +75,9 @@ pub enum RuledValue {
     /// A word, upper-cased.
     Upper,
 }
+
+/// No rule above a heading is longer.
+const RULE_MAX: u64 = 256;
 
 impl Syntax {
     /// Returns whether a line opens a block.
@@ -161,41 +167,28 @@ struct Lines {
     token: Option<String>,
 }
 
-/// What stands before and behind a colon.
-#[derive(Clone, Copy)]
-struct KeyValue<'w> {
-    key: &'w [u8],
-    value: &'w [u8],
-}
-
 impl Lines {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
     fn take(&mut self, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
-        let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
-        let key = undecorated(&text[..colon]);
-        let said = KeyValue { key, value: &text[colon + 1..] };
-        let refuse = |reason| Err((reason, Some(lossy(said.key).into_owned())));
-        if is_deceptive_text(said.key) || is_foreign_word(said.key) {
-            return refuse(Reason::Hidden);
-        }
-        if is_placeholder_text(said.value) {
-            return refuse(Reason::Placeholder);
-        }
-        match self.insert(said) {
-            true => Ok(()),
-            false => refuse(Reason::DuplicateField),
-        }
-    }
-
-    /// Returns whether the key is new.
-    fn insert(&mut self, said: KeyValue<'_>) -> bool {
-        let (key, value) = (lossy(said.key), lossy(said.value));
-        let (member, value) = (snake_case(&key), value.trim());
-        if member == "token" {
-            self.token = Some(value.to_owned());
-            return true;
-        }
-        self.fields.insert(member, value.into()).is_none()
+        let Some(colon) = memchr::memchr(b':', text) else { return Ok(()) };
+        let written = undecorated(&text[..colon]);
+        let (key, value) = (lossy(written), lossy(&text[colon + 1..]));
+        let reason = if is_deceptive_text(written) || is_foreign_word(written) {
+            Reason::Hidden
+        } else if is_placeholder(&value) {
+            Reason::Placeholder
+        } else {
+            let (member, value) = (snake_case(&key), value.trim());
+            if member == "token" {
+                self.token = Some(value.to_owned());
+                return Ok(());
+            }
+            if self.fields.insert(member, value.into()).is_none() {
+                return Ok(());
+            }
+            Reason::DuplicateField
+        };
+        Err((reason, Some(key.into_owned())))
     }
 }
 
@@ -216,10 +209,15 @@ fn is_foreign_word(key: &[u8]) -> bool {
 }
 
 impl Ruled {
-    /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
+    /// Reads the block whose heading line is `heading`, or nothing if it is only a heading. A rule stands
+    /// below the heading, or above it.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, heading: Line<'_>) -> Read {
+        let above = window.slice(heading.start.saturating_sub(RULE_MAX), heading.start);
+        let above = above.strip_suffix(b"\n").unwrap_or_default();
+        let above = &above[memchr::memrchr(b'\n', above).map_or(0, |end| end + 1)..];
         let mut next = match window.line(heading.next) {
             LineAt::Line(line) if self.is_rule(line.text) => line.next,
+            LineAt::Line(line) if self.is_rule(above) => line.start,
             LineAt::Wait => return Read::NeedMore,
             LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return Read::NotMine,
         };

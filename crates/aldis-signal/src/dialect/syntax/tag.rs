@@ -5,15 +5,16 @@ use serde::de::IgnoredAny;
 
 use super::json::read_object;
 use super::line::has_foreign_letter;
-use crate::dialect::{Dialect, Payload};
+use crate::dialect::{Dialect, Payload, SignalDef};
 use crate::scan::diagnose::spelling::meant;
-use crate::scan::draft::{Defect, Draft, is_sample};
+use crate::scan::draft::{Defect, Draft, Range, is_sample};
 use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy};
-use crate::signal::{Reason, Warning};
+use crate::signal::{Fields, Reason, Warning};
 
 /// How a tag dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,
@@ -44,7 +45,7 @@ impl Syntax {
         &self,
         dialect: &Dialect,
         content: &[u8],
-        range: (u64, u64),
+        range: Range,
         tokens: bool,
     ) -> Result<Draft, Defect> {
         let text = lossy(content);
@@ -73,7 +74,7 @@ struct Token {
 fn read_typed(
     dialect: &Dialect,
     text: &str,
-    range: (u64, u64),
+    range: Range,
     token: &mut Token,
 ) -> Result<Draft, Defect> {
     let length = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
@@ -106,22 +107,32 @@ fn read_typed(
                 draft.warnings.push(Warning::Clamped);
             }
         }
-        Payload::Text if payload.is_empty() => draft.warnings.push(Warning::MissingPayload),
-        Payload::Text if def.object_needs.is_some() && payload.starts_with('{') => {
-            let Some(members) = read_object(payload.as_bytes()) else {
-                return defect(Reason::InvalidJson);
-            };
-            let needed = def.object_needs.as_deref().unwrap_or_default();
-            let words = members.get(needed).and_then(|value| value.as_str());
-            if words.is_none_or(|words| words.trim().is_empty()) {
-                let missing = Defect::new(Reason::MissingField, def.name.clone(), range);
-                return Err(missing.about(needed));
-            }
-            draft.fields = members;
-        }
-        Payload::None | Payload::Text => {}
+        Payload::Text => match &def.object_needs {
+            Some(needed) => draft.fields = read_question(def, needed, payload, range)?,
+            None if payload.is_empty() => draft.warnings.push(Warning::MissingPayload),
+            None => {}
+        },
+        Payload::None => {}
     }
     Ok(draft)
+}
+
+/// Words that may be a JSON object, which must then have the member that is `needed`.
+fn read_question(
+    def: &SignalDef,
+    needed: &str,
+    payload: &str,
+    range: Range,
+) -> Result<Fields, Defect> {
+    let missing = || Err(Defect::new(Reason::MissingField, def.name.clone(), range).about(needed));
+    if !payload.starts_with('{') {
+        return if payload.is_empty() { missing() } else { Ok(Fields::new()) };
+    }
+    let Some(members) = read_object(payload.as_bytes()) else {
+        return Err(Defect::new(Reason::InvalidJson, def.name.clone(), range));
+    };
+    let words = members.get(needed).and_then(|value| value.as_str());
+    if words.is_none_or(|words| words.trim().is_empty()) { missing() } else { Ok(members) }
 }
 
 /// Returns whether the number a payload starts with lies outside 0 to 100.
@@ -138,7 +149,7 @@ fn read_agreed(
     dialect: &Dialect,
     agreed: &str,
     text: &str,
-    range: (u64, u64),
+    range: Range,
     token: &mut Token,
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
@@ -166,7 +177,7 @@ fn read_attribute(
     dialect: &Dialect,
     attribute: &str,
     text: &str,
-    range: (u64, u64),
+    range: Range,
     token: &mut Token,
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
@@ -215,7 +226,7 @@ impl Token {
     }
 }
 
-fn unknown(dialect: &Dialect, text: &str, range: (u64, u64)) -> Defect {
+fn unknown(dialect: &Dialect, text: &str, range: Range) -> Defect {
     let word = text.split(':').next().unwrap_or_default();
     if let Some(def) = dialect.signal(word.trim()) {
         return Defect::new(Reason::Padded, def.name.clone(), range);

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 /// How a trailer dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Syntax {
     #[serde(rename = "family")]
     _family: IgnoredAny,

@@ -62,17 +62,11 @@ fn look_at_line(engine: &mut Engine<'_>, window: &Window<'_>, (start, shown): (u
 /// Returns the name that a line was meant to hold.
 fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
     let head = match &dialect.syntax {
-        Syntax::Line(syntax) => {
-            // Preparing a search for so short a text would cost more than the search.
-            let first = syntax.separator.as_bytes().first().copied().unwrap_or_default();
-            let mut starts = memchr::memchr_iter(first, text.as_bytes());
-            match starts.find(|at| text.as_bytes()[*at..].starts_with(syntax.separator.as_bytes()))
-            {
-                Some(length) => &text[..length],
-                // Such a line may be a name that takes no subject.
-                None => return named(dialect, text, |def| def.subject == Presence::None),
-            }
-        }
+        Syntax::Line(syntax) => match text.split_once(syntax.separator.as_str()) {
+            Some((head, _)) => head,
+            // Such a line may be a name that takes no subject.
+            None => return named(dialect, text, |def| def.subject == Presence::None),
+        },
         Syntax::Block(block) => match text.split_once(':') {
             Some((key, name)) => {
                 let plain = undecorated(key);
@@ -155,33 +149,30 @@ fn undecorated(words: &str) -> &str {
 /// A tag that is right but for its case.
 fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
     let at = wrong_case(tag, text.as_bytes())?;
+    let word = words(text.get(at + tag.open.len()..)?).next().unwrap_or_default();
     let sole = tag.text.is_some() || tag.attribute.is_some();
-    if let Some(def) = dialect.signals.first().filter(|_| sole) {
-        return Some((def.name.clone(), Reason::WrongCase));
-    }
-    let content = text.get(at + tag.open.len()..).unwrap_or("");
-    let word = content.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
-    let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
-    let name = known.map_or_else(|| word.into(), |def| def.name.clone());
-    Some((name, Reason::WrongCase))
+    let def = dialect.signals.iter().find(|def| sole || def.name.eq_ignore_ascii_case(word));
+    Some((def.map_or_else(|| word.into(), |def| def.name.clone()), Reason::WrongCase))
 }
 
 /// A line that holds the words of a tag and little else, with other marks around them.
 fn broken_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
-    let words = |text: &'_ str| -> Vec<String> {
-        let split = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        split.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let (line, opening) = (words(text), words(&tag.open));
-    let [first, name, rest @ ..] = line.as_slice() else { return None };
-    let is_tag =
-        |word: &String| opening.first().is_some_and(|open| open.eq_ignore_ascii_case(word));
-    if text.contains(tag.open.as_str()) || !is_tag(first) || !rest.iter().all(is_tag) {
+    let opening = words(&tag.open).next()?;
+    let mut line = words(text);
+    let (first, name) = (line.next()?, line.next()?);
+    let is_tag = |word: &str| word.eq_ignore_ascii_case(opening);
+    if text.contains(tag.open.as_str()) || !is_tag(first) || !line.all(is_tag) {
         return None;
     }
     let agreed = tag.text.as_deref() == Some(name);
-    let def = dialect.signals.iter().find(|def| *def.name == **name || agreed)?;
+    let def = dialect.signals.iter().find(|def| *def.name == *name || agreed)?;
     Some((def.name.clone(), Reason::Misspelled))
+}
+
+/// Returns what names could be made of.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let split = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    split.filter(|word| !word.is_empty())
 }
 
 /// Finds an opening tag in another case.

@@ -23,11 +23,9 @@ fn wrongly_judged(rows: &[Value], by: &str, claim: bool, strict: bool) -> (usize
         row["cls"] == "core" && row["by"] == by && row["claim"].as_bool() == Some(claim)
     });
     let wrong = |row: &&Value| {
-        let rules = rules_for(row["dialect"].as_str().unwrap());
-        let scan = Scan::new(&rules).signals_only();
-        let scan = if strict { scan.strict() } else { scan };
-        let found = scan.run(row["text"].as_str().unwrap().as_bytes());
-        signals(&found).iter().any(|signal| signal.meaning.is_claim()) != claim
+        let rules = rules_for(row["dialect"].as_str().unwrap()).strict(strict);
+        let found = Scan::new(&rules).signals(row["text"].as_str().unwrap().as_bytes());
+        found.iter().any(|signal| signal.meaning.is_claim()) != claim
     };
     (chosen.clone().filter(wrong).count(), chosen.count())
 }
@@ -39,9 +37,9 @@ fn hard_endings_are_judged_within_bounds() {
     let rows = json_lines("conformance/endings2.jsonl");
     for (by, claim, strict, percent_max) in [
         ("structure", false, false, 8),
-        ("structure", true, false, 2),
-        ("words", false, false, 60),
-        ("words", true, false, 16),
+        ("structure", true, false, 1),
+        ("words", false, false, 55),
+        ("words", true, false, 15),
         ("words", false, true, 15),
     ] {
         let (wrong, all) = wrongly_judged(&rows, by, claim, strict);
@@ -56,7 +54,17 @@ fn no_form_of_a_claim_is_passed_over_in_silence() {
         if row["cls"] == "form" {
             let text = row["text"].as_str().unwrap();
             let rules = rules_for(row["dialect"].as_str().unwrap());
-            assert!(!Scan::new(&rules).run(text.as_bytes()).is_empty(), "{text}");
+            let found = Scan::new(&rules).run(text.as_bytes());
+            let told = found.iter().any(|finding| match finding {
+                Finding::Signal(signal) => signal.meaning.is_claim(),
+                Finding::NearMiss(miss) => tells_what_to_do(&miss.hint()),
+            });
+            assert!(told, "{text}\n{found:#?}");
         }
     }
+}
+
+/// Whether a hint says what to write, or which line of what was written to change.
+fn tells_what_to_do(hint: &str) -> bool {
+    ["write ", "remove it", "use it only when"].iter().any(|words| hint.contains(words))
 }

@@ -12,7 +12,7 @@ fn a_colour_of_any_length_is_one_in_any_pieces() {
         assert_eq!(signals(&whole).len(), usize::from(colour.len() <= 64), "{parameters}");
         for cut in 1..colour.len() {
             let mut out = Vec::new();
-            let mut scanner = Scanner::new(&rules, Origin::assistant());
+            let mut scanner = Scan::new(&rules).stream();
             scanner.push(&text.as_bytes()[..cut], &mut |finding| out.push(finding));
             scanner.push(&text.as_bytes()[cut..], &mut |finding| out.push(finding));
             scanner.finish(&mut |finding| out.push(finding));
@@ -23,7 +23,7 @@ fn a_colour_of_any_length_is_one_in_any_pieces() {
 
 #[test]
 fn colours_without_text_are_not_remembered_for_ever() {
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     let colours = b"\x1b[0m".repeat(1024);
     let mut out = Vec::new();
     for _ in 0..256 {
@@ -45,7 +45,7 @@ fn an_end_in_an_old_form_is_heard_behind_any_number_of_others() {
     let ends = signals(&found).into_iter().filter(|signal| signal.meaning == Meaning::Done);
     assert_eq!(ends.count(), 1);
     let block = format!("====\nNAVIGATOR_STATUS\n====\nPhase: {}\n====\n", "x".repeat(60_000));
-    let mut scanner = Scanner::new(&rules, Origin::assistant());
+    let mut scanner = Scan::new(&rules).stream();
     (0..500).for_each(|_| scanner.push(block.as_bytes(), &mut |_| {}));
     assert!(scanner.engine.queue.legacy_text <= 8 << 20);
 }
@@ -79,7 +79,7 @@ fn words_behind_many_claims_are_read_once() {
 
 #[test]
 fn what_waits_for_its_end_is_told_when_that_comes() {
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     let mut out = Vec::new();
     let mut push = |text: &str, scanner: &mut Scanner<'_>| {
         text.bytes().for_each(|byte| scanner.push(&[byte], &mut |finding| out.push(finding)));

@@ -60,7 +60,7 @@ fn hostile_files_do_not_depend_on_chunks() {
         let whole = scan(all, &text, &Origin::assistant());
         for (first, second) in splits(text.len()) {
             let mut got = Vec::new();
-            let mut scanner = Scanner::new(all, Origin::assistant());
+            let mut scanner = Scan::new(all).stream();
             for piece in [&text[..first], &text[first..second], &text[second..]] {
                 scanner.push(piece, &mut |finding| got.push(finding));
             }

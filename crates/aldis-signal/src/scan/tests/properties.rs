@@ -29,7 +29,7 @@ fn in_pieces(rules: &Rules, text: &[u8], cuts: &[Index]) -> Vec<Finding> {
     at.extend([0, text.len()]);
     at.sort_unstable();
     let mut out = Vec::new();
-    let mut scanner = Scanner::new(rules, Origin::assistant());
+    let mut scanner = Scan::new(rules).stream();
     for range in at.windows(2) {
         scanner.push(&text[range[0]..range[1]], &mut |finding| out.push(finding));
     }
@@ -86,7 +86,7 @@ proptest! {
     ) {
         let parts: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
         let text = parts.join(format!("{gap:16}\n").repeat(200).as_bytes());
-        let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+        let mut scanner = Scan::new(Rules::builtin()).stream();
         let (mut out, mut settled) = (Vec::new(), 0);
         for piece in text.chunks(chunk) {
             scanner.push(piece, &mut |finding| out.push((settled, finding)));
@@ -149,7 +149,7 @@ proptest! {
 /// Scans with a bound on the near misses of a kind that are told in full.
 fn bounded(text: &[u8], chunk: usize, told_max: u32) -> Vec<Finding> {
     let mut out = Vec::new();
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     scanner.engine.report.misses.told_max = told_max;
     for piece in text.chunks(chunk.max(1)) {
         scanner.push(piece, &mut |finding| out.push(finding));
@@ -285,7 +285,7 @@ fn found_inputs_keep_the_promises() {
 }
 
 fn alone(text: &[u8]) -> Vec<Signal> {
-    crate::scan::signals(Rules::builtin(), text, &Origin::assistant(), Token::Off)
+    Scan::new(Rules::builtin()).signals(text)
 }
 
 /// Pushes at least 1 MiB of repeated text in chunks of 4 KiB and returns the most that was kept.
@@ -299,7 +299,7 @@ fn most_kept_after(opening: &[u8], unit: &[u8]) -> usize {
     while stream.len() < (1 << 20) {
         stream.extend_from_slice(unit);
     }
-    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut scanner = Scan::new(Rules::builtin()).stream();
     let mut most = 0;
     for chunk in stream.chunks(4096) {
         scanner.push(chunk, &mut drop);

@@ -37,6 +37,7 @@ pub(super) fn label(reason: Reason) -> &'static str {
         Reason::UntrustedOrigin => "not said by the agent",
         Reason::WrongCase => "in the wrong case",
         Reason::WrongToken => "without the token of this run",
+        _ => "not a signal",
     }
 }
 

@@ -221,7 +221,7 @@ impl StopContext {
 }
 
 fn message(text: String, origin: Origin) -> Message {
-    Message { index: 0, entry: None, origin, id: None, at: None, text }
+    Message::new(0, origin, text)
 }
 
 /// Reads the end of a transcript, and waits for its last words where nothing else has them.

@@ -94,6 +94,7 @@ pub(crate) struct Delivering {
     pub(crate) experts: BTreeMap<String, ExpertTable>,
     pub(crate) stagnation: stagnation::Config,
     pub(crate) notify: Notify,
+    pub(crate) strict: bool,
 }
 
 impl Delivering {

@@ -61,6 +61,9 @@ pub(crate) struct Supervision {
     pub(crate) run: Run,
     pub(crate) stagnation: Stagnation,
     pub(crate) notify: Notify,
+    /// Whether nothing may follow a claim.
+    #[serde(default)]
+    pub(crate) strict: bool,
 }
 
 table! {
@@ -303,6 +306,8 @@ impl Default for Phases {
 pub(crate) struct Signals {
     /// What is done about run tokens.
     pub(crate) token: TokenPolicy,
+    /// Whether nothing but other signals may follow a claim, and no colon may lead into it.
+    pub(crate) strict: bool,
 }
 
 /// `[store]`: the user's alone, as the store is.

@@ -30,7 +30,7 @@ fn said(error: &CommandError, directory: &Path) -> String {
 
 fn limits(layered: Layered) -> Config {
     let Settings { run, stagnation, notify, .. } = layered.settings;
-    Supervision { run, stagnation, notify }.limits()
+    Supervision { run, stagnation, notify, strict: false }.limits()
 }
 
 #[test]
@@ -67,6 +67,7 @@ after_transition = "stop"
 
 [signals]
 token = "require"
+strict = true
 
 [pipelines.small]
 phases = [{ name = "do", signal = "EXECUTION_COMPLETE" }]
@@ -93,6 +94,7 @@ phases:
   after_transition: stop
 signals:
   token: require
+  strict: true
 pipelines:
   small:
     phases:
@@ -106,6 +108,7 @@ fn both_formats_say_the_same() {
     let yaml = read("aldis.yaml", EVERYTHING_YAML).unwrap().settings;
     assert_eq!(format!("{toml:?}"), format!("{yaml:?}"));
     assert_eq!(toml.signals.token, TokenPolicy::Require);
+    assert!(toml.signals.strict && toml.phases_config().strict);
     assert_eq!(toml.phases.stale_after, Seconds(5400));
     assert_eq!(toml.pipeline("small").unwrap().phases.len(), 1);
     assert_eq!(toml.pipeline("caw").unwrap().phases.len(), 9);

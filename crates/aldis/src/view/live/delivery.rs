@@ -77,7 +77,7 @@ impl DeliveryReporter {
     /// Shows what an agent said.
     pub(crate) fn said(&mut self, now: Timestamp, by: &Dispatch, (own, text): (bool, &str)) {
         let text = match &mut self.parser {
-            Some(parser) => parser.strip(text),
+            Some(parser) => parser.read(text).without_signals().into_owned(),
             None => text.to_owned(),
         };
         let words = text.trim();

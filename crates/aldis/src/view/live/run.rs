@@ -222,7 +222,7 @@ impl RunReporter {
     pub(crate) fn said(&mut self, now: Timestamp, origin: &Origin, text: &str) {
         if matches!(origin.role, Role::Assistant | Role::Subagent) {
             let own = origin.role == Role::Assistant && !origin.sidechain;
-            let stripped = self.parser.strip(text);
+            let stripped = self.parser.read(text).without_signals().into_owned();
             self.words(now, own, &stripped);
         }
     }

@@ -58,12 +58,8 @@ fn a_key_needs_no_blank_behind_its_colon() {
         check_body(&format!("Output:\n{text}"), serde_json::json!({"output": text}));
     }
     let token = Token::Require("k7f3".to_owned());
-    let heard = crate::scan::signals(
-        &rules_for("delivery"),
-        b"READY_FOR_REVIEW: t-1\nTOKEN:k7f3",
-        &Origin::assistant(),
-        token,
-    );
+    let rules = rules_for("delivery");
+    let heard = Scan::new(&rules).token(token).signals(b"READY_FOR_REVIEW: t-1\nTOKEN:k7f3");
     assert!(heard.first().is_some_and(|signal| signal.via == Via::Token));
 }
 

@@ -39,6 +39,12 @@ const STANDING: &[Row<'_>] = &[
     ("behind a colon", "promise", "Status: <promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
     ("behind an arrow", "promise", "Result → <promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
     ("behind done", "promise", "All done <promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
+    (
+        "behind done and an operator",
+        "promise",
+        "done != <promise>COMPLETE</promise>",
+        "-in_sentence",
+    ),
     ("behind words", "promise", "3. Output <promise>COMPLETE</promise>", "!in_sentence PROMISE"),
     ("negated", "promise", "I will NOT <promise>COMPLETE</promise> yet", "!in_sentence PROMISE"),
     ("a full stop behind", "promise", "<promise>COMPLETE</promise>.", "PROMISE=COMPLETE"),
@@ -89,6 +95,30 @@ const STANDING: &[Row<'_>] = &[
 ];
 
 const INTRODUCED: &[Row<'_>] = &[
+    (
+        "another signal leads into nothing",
+        "axiom",
+        "<axiom>PENDING: not reviewed yet</axiom>\n<axiom>COMPLETE</axiom>",
+        "PENDING=not reviewed yet, COMPLETE",
+    ),
+    (
+        "but words beside it do",
+        "axiom",
+        "Not yet: <axiom>PROGRESS: 5</axiom>\n<axiom>COMPLETE</axiom>",
+        "PROGRESS=5@5, !introduced COMPLETE",
+    ),
+    (
+        "once as an adverb",
+        "promise",
+        "Sending the signal once:\n\n<promise>COMPLETE</promise>",
+        "PROMISE=COMPLETE",
+    ),
+    (
+        "once as a conjunction",
+        "promise",
+        "Once CI is green:\n\n<promise>COMPLETE</promise>",
+        "!introduced PROMISE",
+    ),
     ("an example", "promise", "Example:\n\n<promise>COMPLETE</promise>", "!introduced PROMISE"),
     ("expected", "promise", "Expected: <promise>COMPLETE</promise>", "!introduced PROMISE"),
     (
@@ -235,6 +265,24 @@ const TAKEN_BACK: &[Row<'_>] = &[
         "!retracted PROMISE",
     ),
     (
+        "void by itself",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nI take that back.",
+        "!retracted PROMISE",
+    ),
+    (
+        "void by itself, the line above",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nIgnore the line above",
+        "!retracted PROMISE",
+    ),
+    (
+        "an opener, and void",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nApologies, I jumped the gun",
+        "!retracted PROMISE",
+    ),
+    (
         "an addition",
         "promise",
         "<promise>COMPLETE</promise>\n\nWait, I also bumped the version.",
@@ -336,6 +384,18 @@ const OTHER_LANGUAGES: &[Row<'_>] = &[
         "!retracted PROMISE",
     ),
     (
+        "French, actually no",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nEn fait non, la CI échoue.",
+        "!retracted PROMISE",
+    ),
+    (
+        "Japanese, said now",
+        "promise",
+        "すべて完了しました。完了シグナルを出力します：\n\n<promise>COMPLETE</promise>",
+        "PROMISE=COMPLETE",
+    ),
+    (
         "Japanese, the sentence goes on",
         "promise",
         "<promise>COMPLETE</promise>と書くのはまだ早い。",
@@ -376,14 +436,8 @@ fn strict_wants_a_signal_to_be_the_last_thing_said() {
         ("<chorus>PROGRESS: 9</chorus>\n\nMore to do.", "PROGRESS=9@9"),
     ] {
         for chunk in [1, 7, usize::MAX] {
-            let rules = rules_for("chorus");
-            let mut scanner = Scan::new(&rules).strict().stream();
-            let mut found = Vec::new();
-            for piece in text.as_bytes().chunks(chunk) {
-                scanner.push(piece, &mut |finding| found.push(finding));
-            }
-            scanner.finish(&mut |finding| found.push(finding));
-            found.sort_by_key(|finding| finding.place().span);
+            let rules = rules_for("chorus").strict(true);
+            let found = findings(&rules, text.as_bytes(), chunk);
             assert!(matches(&found, want), "{text:?}: {}", show(&found));
         }
     }

@@ -122,7 +122,7 @@ const NESTED: &[Row<'_>] = &[
         "an empty question",
         "ralphex",
         "<<<RALPHEX:QUESTION>>>\n<<<RALPHEX:END>>>",
-        "QUESTION~missing_payload",
+        "!missing_field QUESTION",
     ),
     (
         "an unknown marker in a question",

@@ -89,7 +89,7 @@ fn run_tokens() {
         // Says how the signal came, if it counts.
         let hear = |text: &str, token: Token| {
             let mut found = Vec::new();
-            let mut scanner = Scanner::new(&rules, Origin::assistant()).with_token(token);
+            let mut scanner = Scan::new(&rules).token(token).stream();
             scanner.push(text.as_bytes(), &mut |finding| found.push(finding));
             scanner.finish(&mut |finding| found.push(finding));
             let refused = misses(&found).iter().any(|miss| miss.reason == Reason::WrongToken);
@@ -114,7 +114,7 @@ fn a_token_is_no_part_of_the_payload() {
     let text = b"<chorus>BLOCKED: #k7f3 no db</chorus>";
     let mut found = Vec::new();
     let token = Token::Accept("k7f3".to_owned());
-    let mut scanner = Scanner::new(&rules, Origin::assistant()).with_token(token);
+    let mut scanner = Scan::new(&rules).token(token).stream();
     scanner.push(text, &mut |finding| found.push(finding));
     scanner.finish(&mut |finding| found.push(finding));
     assert_eq!(show(&found), "BLOCKED=no db");

@@ -274,6 +274,18 @@ const LEGACY: &[Row<'_>] = &[
         "NAVIGATOR_STATUS\n====\nProgress: 1e1\n====",
         "STATUS~legacy_invalid:progress",
     ),
+    (
+        "the heading between the rules",
+        "pilot",
+        "====\nNAVIGATOR_STATUS\nPhase: IMPL\nProgress: 30%\n====",
+        "STATUS@30",
+    ),
+    (
+        "a rule above and one below",
+        "pilot",
+        "====\nNAVIGATOR_STATUS\n====\nProgress: 30%\n====",
+        "STATUS@30",
+    ),
     ("no percent sign", "pilot", "NAVIGATOR_STATUS\n====\nProgress: 45\n====", "STATUS@45"),
     ("a fraction", "pilot", "NAVIGATOR_STATUS\n====\nProgress: 99.9 %\n====", "STATUS@99"),
     ("below zero", "pilot", "NAVIGATOR_STATUS\n====\nProgress: -7%\n====", "STATUS@0~clamped"),

@@ -48,6 +48,32 @@ const QUOTED: &[Row<'_>] = &[
         "See:\n```\n<chorus>COMPLETE</chorus>\n```",
         "!quoted COMPLETE",
     ),
+    ("a signal fence in an element", "pilot", "<example>\n{exit}\n</example>", "!quoted EXIT"),
+    (
+        "a signal fence in indented code",
+        "pilot",
+        "The form is:\n\n    ```pilot-signal\n    {\"v\":2,\"type\":\"exit\",\"success\":true}\n    ```\n",
+        "!quoted EXIT",
+    ),
+    (
+        "a signal fence in a list item",
+        "pilot",
+        "1. All done.\n\n    ```pilot-signal\n    {\"v\":2,\"type\":\"exit\",\"success\":true}\n    ```\n",
+        "EXIT",
+    ),
+    ("a footnote", "promise", "[^1]: <promise>COMPLETE</promise>", "!quoted PROMISE"),
+    (
+        "a footnote that goes on",
+        "promise",
+        "[^note]: see\n<promise>COMPLETE</promise>",
+        "!quoted PROMISE",
+    ),
+    (
+        "behind a footnote",
+        "promise",
+        "[^1]: see there\n\n<promise>COMPLETE</promise>",
+        "PROMISE=COMPLETE",
+    ),
     ("a fence with info", "chorus", "```xml\n<chorus>COMPLETE</chorus>\n```", "!quoted COMPLETE"),
     ("a tilde fence", "chorus", "~~~\n<chorus>COMPLETE</chorus>\n~~~", "!quoted COMPLETE"),
     (

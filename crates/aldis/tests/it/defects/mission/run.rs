@@ -249,10 +249,10 @@ fn b10_a_run_that_nobody_resumes_ends_by_time() {
 #[test]
 fn b17d_a_resolved_conflict_is_not_a_complete_task() {
     let chorus = Parser::builtin("chorus").unwrap();
-    assert!(chorus.is_complete("<chorus>COMPLETE</chorus>"));
+    assert!(chorus.read("<chorus>COMPLETE</chorus>").is_complete());
     let message = "<chorus>RESOLVED</chorus>";
-    assert!(chorus.has_signal(message, "RESOLVED"));
-    let seen = match chorus.is_complete(message) {
+    assert!(chorus.read(message).has_signal("RESOLVED"));
+    let seen = match chorus.read(message).is_complete() {
         true => Seen::Wrong("RESOLVED is complete".to_owned()),
         false => Seen::Right,
     };
