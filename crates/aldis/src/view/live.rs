@@ -189,7 +189,7 @@ impl Output {
         }
         self.end_row(now);
         let text = redact(text).into_owned();
-        for line in text.lines() {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
             self.lines(now, manner, &display::line(line));
         }
     }
