@@ -124,7 +124,8 @@ impl Snapshot {
                     asked_at: asked.asked_at,
                 })
                 .collect(),
-            State::Delivery(state) => {
+            // What an ended delivery asked is asked again when it is continued.
+            State::Delivery(state) if state.ending().is_none() => {
                 let asked = state.run().questions.iter();
                 asked
                     .map(|(id, asked)| Question {
@@ -136,7 +137,9 @@ impl Snapshot {
                     })
                     .collect()
             }
-            State::Phases(_) | State::Turns(_) | State::Unreadable(_) => Vec::new(),
+            State::Delivery(_) | State::Phases(_) | State::Turns(_) | State::Unreadable(_) => {
+                Vec::new()
+            }
         };
         // `q10` was asked after `q9`.
         questions.sort_by_cached_key(|it| (it.asked_at, it.id.len(), it.id.clone()));

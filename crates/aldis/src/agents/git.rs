@@ -119,6 +119,12 @@ impl Git {
         self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_ok()
     }
 
+    /// Returns the name of the current branch; `HEAD` where there is none.
+    pub(crate) fn branch(&self) -> String {
+        let name = self.text(&["rev-parse", "--abbrev-ref", "HEAD"]);
+        name.unwrap_or_else(|_| "HEAD".to_owned())
+    }
+
     /// Looks at the work tree. With `markers`, it is searched for conflict markers that came since
     /// that commit: committed, staged, or in a file.
     pub(crate) fn look(&self, markers: Option<&Since>) -> Result<WorkTree, GitError> {
@@ -292,6 +298,29 @@ impl Git {
         }
         self.run(&["commit", "--quiet", "--no-verify", "-m", message], &IDENTITY.map(as_words))?;
         Ok(())
+    }
+
+    /// Whether a file is committed as it is now.
+    pub(crate) fn is_committed(&self, file: &Path) -> bool {
+        let is_so = |args: &[&str]| {
+            let words = args.iter().map(OsStr::new).chain([file.as_os_str()]);
+            let done = self.call(&words.collect::<Vec<_>>(), &[]);
+            done.is_ok_and(|done| done.status.success())
+        };
+        is_so(&["ls-files", "--error-unmatch", "--"])
+            && is_so(&["diff", "--no-ext-diff", "--no-textconv", "--quiet", "HEAD", "--"])
+    }
+
+    /// Commits one file, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn commit_file(&self, file: &Path, message: &str) -> Result<(), GitError> {
+        let args = ["commit", "--quiet", "--no-verify", "--only", "-m", message, "--"];
+        let args = args.map(OsStr::new);
+        let identity = IDENTITY.map(as_words);
+        self.run(&[&args[..], &[file.as_os_str()]].concat(), &identity).map(drop)
     }
 
     /// Merges a branch into the current one. On a conflict everything is as it was.

@@ -169,7 +169,9 @@ pub(crate) fn tally(state: &State) -> String {
     for (status, name) in
         [(Status::Failed, "failed"), (Status::AwaitingGuidance, "waiting for you")]
     {
-        if count(status) > 0 {
+        // After its end nobody can answer.
+        let waits = status != Status::AwaitingGuidance || state.ending().is_none();
+        if waits && count(status) > 0 {
             parts.push(format!("{} {name}", count(status)));
         }
     }

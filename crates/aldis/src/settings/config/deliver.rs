@@ -14,10 +14,14 @@ use crate::settings::prompt_by::PromptBy;
 table! {
     /// `[deliver]`
     struct Deliver sets delivery::Config, usually delivery::Config::default();
-    own { timeouts: Timeouts = Timeouts::default(), }
+    own {
+        timeouts: Timeouts = Timeouts::default(),
+        /// Whether tasks have work trees; where nobody says, whether they can.
+        worktrees: Option<bool> = None,
+        /// Agents at once; where nobody says, as many as do not get in each other's way.
+        slots: Option<Count<1, 100>> = None,
+    }
     sets {
-        slots: Count<1, 100> = slots,
-        worktrees: bool = worktrees,
         business_analyst: bool = business_analyst,
         planner: bool = planner,
         failure_limit: Limit = failure_limit,
