@@ -204,9 +204,10 @@ fn begin(
     let usual = settings.limits();
     let said = if args.no_worktrees { Some(false) } else { args.worktrees.then_some(true) };
     let isolation = Isolation::of(said.or(settings.deliver.worktrees), place.root())?;
-    let slots = args.slots.or(settings.deliver.slots.map(Count::small));
+    let at_once = if isolation.worktrees() { usual.slots } else { 1 };
+    let set = settings.deliver.slots.map_or(at_once, Count::small);
     let config = Config {
-        slots: slots.unwrap_or(if isolation.worktrees() { usual.slots } else { 1 }),
+        slots: args.slots.unwrap_or(set),
         worktrees: isolation.worktrees(),
         business_analyst: args.business_analyst || usual.business_analyst,
         ..budgets(args, usual)
