@@ -125,6 +125,13 @@ impl Git {
         name.unwrap_or_else(|_| "HEAD".to_owned())
     }
 
+    /// Whether a path is left out of the repository.
+    pub(crate) fn ignores(&self, path: &Path) -> bool {
+        let args = [OsStr::new("check-ignore"), OsStr::new("--quiet"), OsStr::new("--")];
+        let done = self.call(&[&args[..], &[path.as_os_str()]].concat(), &[]);
+        done.is_ok_and(|done| done.status.success())
+    }
+
     /// Looks at the work tree. With `markers`, it is searched for conflict markers that came since
     /// that commit: committed, staged, or in a file.
     pub(crate) fn look(&self, markers: Option<&Since>) -> Result<WorkTree, GitError> {

@@ -50,7 +50,7 @@ pub(super) struct PlanCheckArgs {
 
 /// Write a plan to start with
 ///
-/// The file extension decides the format. An existing file is not overwritten. Without a file, prints
+/// The two tasks in it suit any project, so that it can be delivered as it is. The file extension decides the format. An existing file is not overwritten. Without a file, prints
 /// the plan.
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
@@ -168,7 +168,7 @@ fn new(io: &mut Io, args: &NewArgs) -> Result<Outcome, CommandError> {
     };
     create(file, text).map_err(|error| CommandError::file(file, &error))?;
     let name = display::line(&file.display().to_string());
-    writeln!(io.stdout, "{name}: written; `aldis plan check {name}` checks it")?;
+    writeln!(io.stdout, "Wrote {name}. Put your tasks in, then: aldis deliver {name}")?;
     Ok(Outcome::Yes)
 }
 

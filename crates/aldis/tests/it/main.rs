@@ -12,6 +12,7 @@ mod follow;
 mod help;
 mod histories;
 mod hosts;
+mod init;
 mod install;
 mod logging;
 mod notices;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aldis_machine::delivery::{self, Role};
 use aldis_machine::stagnation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sections::{Notify, Tokens};
@@ -62,7 +63,7 @@ table! {
 }
 
 /// `[roles.NAME]`: how the agents of a role are started, if not like all others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RoleTable {
     /// The program and its arguments; no shell.
@@ -83,7 +84,7 @@ pub(crate) struct RoleTable {
 }
 
 /// `[experts.NAME]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpertTable {
     /// What it knows, in words for the agents that may ask it.
