@@ -124,8 +124,7 @@ impl Snapshot {
                     asked_at: asked.asked_at,
                 })
                 .collect(),
-            // What an ended delivery asked is asked again when it is continued.
-            State::Delivery(state) if state.ending().is_none() => {
+            State::Delivery(state) if state.takes_answers() => {
                 let asked = state.run().questions.iter();
                 asked
                     .map(|(id, asked)| Question {

@@ -330,8 +330,8 @@ impl State {
     /// A human wants the delivery to end.
     pub(super) fn aborted(&mut self, by: &str) {
         let mut next = "`aldis deliver --continue` continues where it was".to_owned();
-        if !self.run.questions.is_empty() {
-            next.push_str(", and asks again what is open");
+        if let Some(questions) = self.open_questions() {
+            next = format!("{next}; {questions}");
         }
         let (unfinished, evidence) = self.unfinished();
         let decision = decision(Rule::Aborted, "Aborted the delivery")

@@ -169,8 +169,7 @@ pub(crate) fn tally(state: &State) -> String {
     for (status, name) in
         [(Status::Failed, "failed"), (Status::AwaitingGuidance, "waiting for you")]
     {
-        // After its end nobody can answer.
-        let waits = status != Status::AwaitingGuidance || state.ending().is_none();
+        let waits = status != Status::AwaitingGuidance || state.takes_answers();
         if waits && count(status) > 0 {
             parts.push(format!("{} {name}", count(status)));
         }

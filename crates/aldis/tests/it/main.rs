@@ -6,6 +6,7 @@ mod config;
 mod defects;
 mod deliver;
 mod dialects;
+mod docs;
 mod examples;
 mod explain;
 mod follow;

@@ -119,22 +119,48 @@ fn a_box_that_is_gone_is_said_and_left() {
 }
 
 #[test]
-fn an_aborted_delivery_asks_nothing_until_it_goes_on_and_then_at_once() {
+fn an_aborted_delivery_is_answered_and_goes_on() {
     let special = "[ $role = developer ] && first && { printf 'SEEKING_DIVINE_CLARIFICATION\\nTask: csv\\nQuestion: keep or drop?\\n'; exit 0; }";
     let stage = Stage::new(special, ONE);
     let mut child = stage.start(&Stage::arguments(&[]));
     let id = stage.question();
     assert_eq!(stage.0.run(&["abort"]).code, 0);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    for command in ["tasks", "status", "why"] {
-        let shown = stage.0.run(&[command]);
-        assert!(!shown.text().contains("aldis answer"), "{command}: {}", shown.text());
-        assert!(!shown.text().contains("waiting for you"), "{command}: {}", shown.text());
-    }
+    // Continued without an answer, it says at once what it waits for.
     let again = stage.0.run(&["deliver", "--continue", "--no-wait"]);
     assert_eq!(again.code, 3, "{}", again.text());
     assert!(again.stdout.contains(&format!("aldis answer {id} TEXT")), "{}", again.text());
+    // What `aldis tasks` tells people to type works.
+    assert!(stage.0.run(&["tasks"]).stdout.contains(&format!("aldis answer {id} TEXT")));
     assert_eq!(stage.0.run(&["answer", &id, "Drop it."]).code, 0);
     assert_eq!(stage.0.run(&["deliver", "--continue"]).code, 0);
     stage.assert_complete();
+}
+
+/// What is over for good takes no answer, so nobody is told to give one.
+#[test]
+fn a_halted_delivery_asks_nothing() {
+    let special = r#"
+        [ $role-$task = developer-t0 ] && { printf 'INFRA_BLOCKED: t0\nIssue: down\n'; exit 0; }
+        [ $role-$task = developer-t1 ] && { printf 'SEEKING_DIVINE_CLARIFICATION\nTask: t1\nQuestion: keep?\n'; exit 0; }
+        [ $role = health_auditor ] && { echo 'HEALTH_AUDIT: UNHEALTHY'; exit 0; }
+    "#;
+    let stage = Stage::new(special, &plan(2));
+    stage.settings("[deliver]\nslots = 2\nremediation_attempts = 1\n");
+    let mut child = stage.start(&Stage::arguments(&[]));
+    let mut halt = None;
+    stage.wait_for("both questions", || {
+        let shown = stage.0.run(&["tasks"]).stdout;
+        let lines: Vec<&str> = shown.lines().collect();
+        let asks = lines.windows(2).find(|two| two[0].contains("halt"));
+        let id = asks.and_then(|two| two[1].split_whitespace().nth(2));
+        halt = id.map(str::to_owned);
+        halt.is_some() && shown.contains("keep?")
+    });
+    assert_eq!(stage.0.run(&["answer", &halt.unwrap(), "halt"]).code, 0);
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let shown = stage.0.run(&["tasks"]);
+    assert!(!shown.stdout.contains("aldis answer"), "{}", shown.text());
+    assert!(!shown.stdout.contains("waiting for you"), "{}", shown.text());
+    assert!(stage.tasks().iter().all(|task| task["question"].is_null()));
 }
