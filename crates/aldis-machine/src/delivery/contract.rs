@@ -3,7 +3,6 @@
 
 use super::event::{Effect, Event};
 use super::plan::PlanProblem;
-use super::run::Ending;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
 use super::task::Task;
