@@ -244,7 +244,7 @@ as_written! {
 
 /// What editors are told that a value may be.
 macro_rules! described {
-    ($([$($limits:tt)*] $type:ty: $($schema:tt)+)*) => {$(
+    ($([$($limits:tt)*] $type:ty = $schema:tt;)*) => {$(
         impl<$($limits)*> JsonSchema for $type {
             fn inline_schema() -> bool {
                 true
@@ -255,21 +255,21 @@ macro_rules! described {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($($schema)+)
+                json_schema!($schema)
             }
         }
     )*};
 }
 
 described! {
-    [const LEAST: u64, const MOST: u64] Count<LEAST, MOST>:
-        { "type": "integer", "minimum": LEAST, "maximum": MOST }
-    [const LEAST: u64] Seconds<LEAST>:
-        { "type": ["integer", "string"], "minimum": LEAST, "maximum": YEAR, "pattern": "^[0-9]+[smhd]?$" }
-    [] SecondsOrNever:
-        { "type": ["integer", "string"], "minimum": 1, "maximum": YEAR, "pattern": "^([0-9]+[smhd]?|never)$" }
-    [] Dollars:
-        { "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": r"^[0-9]*(\.[0-9]{1,6})?$" }
+    [const LEAST: u64, const MOST: u64] Count<LEAST, MOST> =
+        { "type": "integer", "minimum": LEAST, "maximum": MOST };
+    [const LEAST: u64] Seconds<LEAST> =
+        { "type": ["integer", "string"], "minimum": LEAST, "maximum": YEAR, "pattern": "^[0-9]+[smhd]?$" };
+    [] SecondsOrNever =
+        { "type": ["integer", "string"], "minimum": 1, "maximum": YEAR, "pattern": "^([0-9]+[smhd]?|never)$" };
+    [] Dollars =
+        { "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": r"^[0-9]*(\.[0-9]{1,6})?$" };
 }
 
 #[cfg(test)]
