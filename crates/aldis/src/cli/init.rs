@@ -224,7 +224,7 @@ fn next(io: &mut Io, facts: &ProjectFacts, registered: bool) -> Result<(), Comma
         None => "one agent, until it is done".to_owned(),
     };
     let mut steps = vec![
-        ("aldis run \"WHAT TO DO\"", until),
+        ("aldis run --task TEXT -- AGENT", until),
         ("aldis plan new plan.md", "several tasks; then: aldis deliver plan.md".to_owned()),
     ];
     if registered {
