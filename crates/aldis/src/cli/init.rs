@@ -189,15 +189,14 @@ fn agreed(io: &mut Io, consent: Consent, step: &str) -> Result<bool, CommandErro
         Consent::Asked => {
             write!(io.stdout, "\n{}? [Y/n] ", paint.strong(step))?;
             io.stdout.flush()?;
-            let mut answer = Vec::new();
+            let (mut answer, mut byte) = (Vec::new(), [0]);
             // What is typed ahead belongs to the next question.
-            for byte in io.stdin.by_ref().bytes() {
+            while io.stdin.read(&mut byte).is_ok_and(|count| count == 1) {
                 match byte {
-                    Ok(b'\n') => {
+                    [b'\n'] => {
                         return Ok(matches!(answer.first(), None | Some(b'y' | b'Y' | b'\r')));
                     }
-                    Ok(byte) => answer.push(byte),
-                    Err(_) => break,
+                    [other] => answer.push(other),
                 }
             }
             return Ok(false);

@@ -1,6 +1,7 @@
 //! The shell blocks of the pages, run as a reader would.
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
@@ -16,7 +17,7 @@ fn the_blocks_of_every_page_run() {
     let sessions = pages().into_iter().filter_map(|(name, text)| {
         let mut script = String::new();
         for block in blocks(&text).into_iter().filter(|block| block.not_run.is_none()) {
-            script += &format!("echo '-- {name}:{}' >&2\n{}", block.line, block.text);
+            let _ = write!(script, "echo '-- {name}:{}' >&2\n{}", block.line, block.text);
         }
         (!script.is_empty()).then(|| (name, thread::spawn(move || play(&script))))
     });
