@@ -23,14 +23,14 @@ fn the_blocks_of_every_page_run() {
     });
     let sessions: Vec<_> = sessions.collect();
     assert!(sessions.len() > 5);
-    for (name, session) in sessions {
-        let failed = session.join().unwrap();
-        assert!(
-            failed.is_none(),
-            "{name}: a block failed, or needs `<!-- not run: REASON -->` above it:\n{}",
-            failed.unwrap()
-        );
-    }
+    let ended = sessions.into_iter().map(|(name, session)| (name, session.join().unwrap()));
+    let failed: Vec<String> =
+        ended.filter_map(|(name, failed)| Some(format!("{name}: {}", failed?))).collect();
+    assert!(
+        failed.is_empty(),
+        "fix these blocks, or say why not above them, <!-- not run: REASON -->:\n{}",
+        failed.join("\n")
+    );
 }
 
 /// Returns what was printed if a command failed.

@@ -20,6 +20,8 @@ struct Stage {
 impl Stage {
     fn new(programs: &[&str]) -> Self {
         let project = Project::new();
+        // Nobody calls us yet.
+        fs::remove_file(project.home().join(".claude/settings.json")).unwrap();
         let folder = project.root().join("programs");
         fs::create_dir(&folder).unwrap();
         for name in programs {
