@@ -47,12 +47,14 @@ const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
 ///
 /// Starts agents as processes, one for each step of a task: a developer's work goes to a critic, what
 /// the critic accepts goes to an auditor, and what either rejects goes back to the developer. When a
-/// task does not converge, a human is asked. Exit codes: 0 complete, 1 some tasks
+/// task does not converge, a human is asked. In a git repository each task has a work tree of its own,
+/// merged when it is accepted; elsewhere one agent works at a time. Boxes of a Markdown plan are ticked
+/// when their tasks are complete. Exit codes: 0 complete, 1 some tasks
 /// were given up, 3 waiting for a human or halted by one, 4 timed out, 5 over budget, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis deliver plan.md
-  aldis deliver plan.toml --worktrees --slots 3 -- codex exec --json -
+  aldis deliver plan.toml --slots 3 -- codex exec --json -
   aldis deliver --continue --max-cost 20")]
 pub(super) struct DeliverArgs {
     /// The plan: TOML, YAML, JSON, or Markdown with check boxes

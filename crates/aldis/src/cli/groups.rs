@@ -36,7 +36,7 @@ pub(super) fn grouped(command: Command) -> Command {
     let width = visible().map(|sub| sub.get_name().len()).max().unwrap_or_default();
     let mut text = String::new();
     for (title, names) in GROUPS {
-        let _written = write!(text, "{header}{title}:{header:#}\n");
+        let _written = writeln!(text, "{header}{title}:{header:#}");
         for name in *names {
             let Some(sub) = visible().find(|sub| sub.get_name() == *name) else { continue };
             let about = sub.get_about().cloned().unwrap_or_default();

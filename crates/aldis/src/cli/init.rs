@@ -189,15 +189,14 @@ fn agreed(io: &mut Io, consent: Consent, step: &str) -> Result<bool, CommandErro
         Consent::Asked => {
             write!(io.stdout, "\n{}? [Y/n] ", paint.strong(step))?;
             io.stdout.flush()?;
-            let mut answer = Vec::new();
+            let (mut answer, mut byte) = (Vec::new(), [0]);
             // What is typed ahead belongs to the next question.
-            for byte in io.stdin.by_ref().bytes() {
+            while io.stdin.read(&mut byte).is_ok_and(|count| count == 1) {
                 match byte {
-                    Ok(b'\n') => {
+                    [b'\n'] => {
                         return Ok(matches!(answer.first(), None | Some(b'y' | b'Y' | b'\r')));
                     }
-                    Ok(byte) => answer.push(byte),
-                    Err(_) => break,
+                    [other] => answer.push(other),
                 }
             }
             return Ok(false);
@@ -224,7 +223,7 @@ fn next(io: &mut Io, facts: &ProjectFacts, registered: bool) -> Result<(), Comma
         None => "one agent, until it is done".to_owned(),
     };
     let mut steps = vec![
-        ("aldis run \"WHAT TO DO\"", until),
+        ("aldis run --task TEXT -- AGENT", until),
         ("aldis plan new plan.md", "several tasks; then: aldis deliver plan.md".to_owned()),
     ];
     if registered {

@@ -177,14 +177,8 @@ pub(crate) struct Described {
 
 /// Lists formats: name, type, and what it is.
 macro_rules! formats {
-    (
-        $($name:literal: $form:ty, $about:literal;)*
-        and $($made:literal = $schema:expr, $what:literal;)*
-    ) => {
-        &[
-            $(Described { name: $name, about: $about, schema: || schema_for!($form) },)*
-            $(Described { name: $made, about: $what, schema: $schema },)*
-        ]
+    ($($name:literal: $form:ty, $about:literal;)*) => {
+        &[$(Described { name: $name, about: $about, schema: || schema_for!($form) }),*]
     };
 }
 
@@ -211,7 +205,6 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "install": registration::InstallLine,
         "the line of `aldis install --json` and `aldis uninstall --json`";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
-    and "config-file" = config::file_schema, "`aldis.toml` and `aldis.yaml`, for editors";
 };
 
 /// Returns the form of a run or a channel; one that cannot be read says so.

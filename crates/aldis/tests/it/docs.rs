@@ -1,6 +1,7 @@
 //! The shell blocks of the pages, run as a reader would.
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
@@ -16,20 +17,20 @@ fn the_blocks_of_every_page_run() {
     let sessions = pages().into_iter().filter_map(|(name, text)| {
         let mut script = String::new();
         for block in blocks(&text).into_iter().filter(|block| block.not_run.is_none()) {
-            script += &format!("echo '-- {name}:{}' >&2\n{}", block.line, block.text);
+            let _ = write!(script, "echo '-- {name}:{}' >&2\n{}", block.line, block.text);
         }
         (!script.is_empty()).then(|| (name, thread::spawn(move || play(&script))))
     });
     let sessions: Vec<_> = sessions.collect();
     assert!(sessions.len() > 5);
-    for (name, session) in sessions {
-        let failed = session.join().unwrap();
-        assert!(
-            failed.is_none(),
-            "{name}: a block failed, or needs `<!-- not run: REASON -->` above it:\n{}",
-            failed.unwrap()
-        );
-    }
+    let ended = sessions.into_iter().map(|(name, session)| (name, session.join().unwrap()));
+    let failed: Vec<String> =
+        ended.filter_map(|(name, failed)| Some(format!("{name}: {}", failed?))).collect();
+    assert!(
+        failed.is_empty(),
+        "fix these blocks, or say why not above them, <!-- not run: REASON -->:\n{}",
+        failed.join("\n")
+    );
 }
 
 /// Returns what was printed if a command failed.

@@ -20,6 +20,8 @@ struct Stage {
 impl Stage {
     fn new(programs: &[&str]) -> Self {
         let project = Project::new();
+        // Nobody calls us yet.
+        fs::remove_file(project.home().join(".claude/settings.json")).unwrap();
         let folder = project.root().join("programs");
         fs::create_dir(&folder).unwrap();
         for name in programs {
@@ -116,7 +118,7 @@ fn a_project_is_ready_in_one_command() {
     stage.write(".gitignore", "target");
     let done = stage.run(&["init", "--yes"]);
     assert_eq!((done.code, &*done.stderr), (0, ""), "{}", done.text());
-    for words in ["Rust", "cargo test", "Claude Code, Codex", "aldis run \"WHAT TO DO\""] {
+    for words in ["Rust", "cargo test", "Claude Code, Codex", "aldis run --task TEXT"] {
         assert!(done.stdout.contains(words), "{words}: {}", done.text());
     }
     assert!(stage.read("aldis.toml").contains("verify = \"cargo test\""));

@@ -1,10 +1,8 @@
 //! What `config` and `trust` say to programs.
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::settings::config::{Settings, annotated};
 
 /// A line of `config show --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,29 +51,4 @@ pub struct TrustLine {
     pub at: String,
     /// `current`, `changed` or `missing`.
     pub status: String,
-}
-
-/// Returns the schema of `aldis.toml`, with what each key does.
-pub(crate) fn file_schema() -> Schema {
-    let mut schema = schema_for!(Settings).to_value();
-    for (path, about) in annotated::descriptions() {
-        describe(&mut schema, &path, about);
-    }
-    schema["title"] = "aldis.toml".into();
-    schema.try_into().unwrap_or_default()
-}
-
-/// Says what the key at this path does.
-fn describe(schema: &mut Value, path: &str, about: &str) {
-    let mut at = String::new();
-    for name in path.split('.') {
-        let here = schema.pointer(&at);
-        // Tables are described once, elsewhere.
-        let link = here.and_then(|here| here["$ref"].as_str()).and_then(|it| it.strip_prefix('#'));
-        let table = link.unwrap_or(&at).to_owned();
-        at = format!("{table}/properties/{name}");
-    }
-    if let Some(Value::Object(key)) = schema.pointer_mut(&at) {
-        key.insert("description".to_owned(), about.into());
-    }
 }

@@ -32,12 +32,7 @@ fn commit(stage: &Stage) {
 
 fn deliver(stage: &Stage, options: &[&str]) -> Done {
     let mut command = stage.0.command(ALDIS);
-    command.env("PATH", std::env::var_os("PATH").unwrap());
-    feed_args(command, &Stage::arguments(options))
-}
-
-fn feed_args(mut command: std::process::Command, args: &[&str]) -> Done {
-    command.args(args);
+    command.env("PATH", std::env::var_os("PATH").unwrap()).args(Stage::arguments(options));
     feed(command, b"")
 }
 

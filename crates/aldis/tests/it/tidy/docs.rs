@@ -42,7 +42,10 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     for (number, line) in (1..).zip(page.lines()) {
         match &mut open {
             Some(_) if line.trim_end() == "```" => blocks.extend(open.take().flatten()),
-            Some(Some(Block { text, .. })) => *text += &format!("{line}\n"),
+            Some(Some(Block { text, .. })) => {
+                text.push_str(line);
+                text.push('\n');
+            }
             Some(None) => {}
             None if line.starts_with("```") => {
                 let reason = above.strip_prefix(NOT_RUN).and_then(|it| it.strip_suffix(" -->"));
