@@ -114,11 +114,20 @@ fn init(io: &mut Io, args: &ConfigInitArgs) -> Result<Outcome, CommandError> {
 fn check(io: &mut Io, args: &ConfigCheckArgs) -> Result<Outcome, CommandError> {
     if args.files.is_empty() {
         let directory = project::current()?;
-        let checked = Layered::load(&Place::of(&directory, None), None)
-            .and_then(|layered| check_names(&layered, &Catalog::load(&directory)?));
+        let checked = Layered::load(&Place::of(&directory, None), None).and_then(|layered| {
+            let found = check_names(&layered, &Catalog::load(&directory)?)?;
+            Ok((found, untrusted(io, &layered)))
+        });
         return Ok(match checked {
-            Ok(found) => {
+            Ok((found, untrusted)) => {
                 writeln!(io.stdout, "settings: ok, {found}")?;
+                if !untrusted.is_empty() {
+                    let keys = untrusted.join(", ");
+                    writeln!(
+                        io.stdout,
+                        "  not trusted yet: {keys}; review the file, then: aldis trust"
+                    )?;
+                }
                 Outcome::Yes
             }
             Err(error) => {
@@ -149,11 +158,7 @@ fn check_names(layered: &Layered, catalog: &Catalog) -> Result<String, CommandEr
 fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
     let directory = project::current()?;
     let layered = Layered::load(&Place::of(&directory, None), Some(args.flags.layer()))?;
-    let untrusted: Vec<String> = match Trusted::of_user(io.state_dir.as_deref()) {
-        Ok(trusted) => layered.untrusted(&trusted).into_iter().map(|(path, _)| path).collect(),
-        // Whoever keeps no state has trusted nothing.
-        Err(_) => layered.powers(),
-    };
+    let untrusted = untrusted(io, &layered);
     let mut values = layered.values();
     for key in &args.keys {
         if !values.iter().any(|(path, _)| is_under(path, key)) {
@@ -183,6 +188,18 @@ fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
         write_setting(io, key, node, origin)?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Returns what the project's file says and the user has not trusted.
+fn untrusted(io: &Io, layered: &Layered) -> Vec<String> {
+    let set_by_project = |path: &String| {
+        layered.at(path).is_some_and(|it| of_project(&it.origin) && it.kind != NodeKind::Unset)
+    };
+    match Trusted::of_user(io.state_dir.as_deref()) {
+        Ok(trusted) => layered.untrusted(&trusted).into_iter().map(|(path, _)| path).collect(),
+        // Whoever keeps no state has trusted nothing.
+        Err(_) => layered.powers().into_iter().filter(set_by_project).collect(),
+    }
 }
 
 fn write_setting(

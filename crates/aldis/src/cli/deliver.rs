@@ -307,7 +307,11 @@ fn read(io: &mut Io, path: &Path) -> Result<(Tasks, Option<PlanBoxes>), CommandE
     let boxes = PlanBoxes { file, tasks: read.boxes };
     let boxes = Some(boxes).filter(|boxes| !boxes.tasks.is_empty());
     for problem in read.problems.iter().filter(|problem| !problem.fatal) {
-        writeln!(io.stderr, "{}", display::lines(&format!("warning: `{name}` {problem}")))?;
+        writeln!(
+            io.stderr,
+            "{}",
+            display::lines(&format!("warning: {}", plan::said(&name, problem)))
+        )?;
     }
     let titled = |mut tasks: Tasks| {
         if tasks.title.is_empty() {
@@ -320,7 +324,7 @@ fn read(io: &mut Io, path: &Path) -> Result<(Tasks, Option<PlanBoxes>), CommandE
             .problems
             .iter()
             .filter(|problem| problem.fatal)
-            .map(|problem| format!("`{name}` {problem}"))
+            .map(|problem| plan::said(&name, problem))
             .collect();
         let help =
             read.problems.iter().find(|problem| problem.fatal).map(|first| first.help.clone());

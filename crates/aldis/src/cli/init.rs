@@ -187,7 +187,7 @@ fn agreed(io: &mut Io, consent: Consent, step: &str) -> Result<bool, CommandErro
         Consent::DryRun => writeln!(io.stdout, "\n{} (not done: --dry-run)", paint.strong(step))?,
         Consent::Given => writeln!(io.stdout, "\n{}", paint.strong(step))?,
         Consent::Asked => {
-            write!(io.stdout, "\n{}? [Y/n] ", paint.strong(step))?;
+            write!(io.stdout, "\n{} ", paint.strong(format!("{step}? [Y/n]")))?;
             io.stdout.flush()?;
             let (mut answer, mut byte) = (Vec::new(), [0]);
             // What is typed ahead belongs to the next question.

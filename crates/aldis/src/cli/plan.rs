@@ -108,7 +108,7 @@ fn check(io: &mut Io, args: &PlanCheckArgs) -> Result<Outcome, CommandError> {
 
 fn show(io: &mut Io, name: &str, read: &Read) -> Result<(), CommandError> {
     for problem in &read.problems {
-        let message = format!("{name} {problem}");
+        let message = said(name, problem);
         if problem.fatal {
             report(io, &CommandError::new(message).with_help(problem.help.clone()));
         } else {
@@ -122,6 +122,13 @@ fn show(io: &mut Io, name: &str, read: &Read) -> Result<(), CommandError> {
     let name = display::line(name);
     writeln!(io.stdout, "{name}: ok, {}, {begin} can start at once", count(tasks))?;
     Ok(())
+}
+
+/// A problem with the name of its plan.
+pub(super) fn said(name: &str, problem: &Problem) -> String {
+    // With a line it begins with that.
+    let gap = if problem.line == 0 { ":" } else { "" };
+    format!("{name}{gap} {problem}")
 }
 
 fn warn(io: &mut Io, message: &str, problem: &Problem) -> Result<(), CommandError> {

@@ -18,6 +18,8 @@ struct KeyLine<'t> {
     /// The table it is in.
     table: &'t str,
     key: &'t str,
+    /// The default, or an example where there is none.
+    usual: &'t str,
     /// What it does.
     about: &'t str,
     is_set: bool,
@@ -43,7 +45,7 @@ pub(crate) fn some(values: &[(&str, Option<String>)]) -> String {
     let mut text = String::new();
     let (mut table, mut open) = ("", "");
     for line in ANNOTATED.lines() {
-        let Some(KeyLine { table, key, about, is_set }) = key_line(line, &mut table) else {
+        let Some(KeyLine { table, key, usual, about, .. }) = key_line(line, &mut table) else {
             continue;
         };
         let is_it =
@@ -54,11 +56,11 @@ pub(crate) fn some(values: &[(&str, Option<String>)]) -> String {
             let _written = writeln!(text, "{gap}[{table}]");
             open = table;
         }
-        let _written = match value {
-            Some(value) => writeln!(text, "{:<25} # {about}", format!("{key} = {value}")),
-            None if is_set => writeln!(text, "{COMMENT}{line}"),
-            None => writeln!(text, "{line}"),
+        let setting = match value {
+            Some(value) => format!("{key} = {value}"),
+            None => format!("{COMMENT}{key} = {usual}"),
         };
+        let _written = writeln!(text, "{setting:<25} # {about}");
     }
     text
 }
@@ -88,9 +90,9 @@ fn key_line<'t>(line: &'t str, table: &mut &'t str) -> Option<KeyLine<'t>> {
         quoted ^= byte == b'"';
         byte == b'#' && !quoted
     });
-    let about = comment.and_then(|at| value.get(at..)).unwrap_or_default();
-    let about = about.trim_start_matches(['#', ' ']);
-    is_key.then_some(KeyLine { table, key, about, is_set: !line.starts_with('#') })
+    let (usual, about) = value.split_at(comment.unwrap_or(value.len()));
+    let (usual, about) = (usual.trim_end(), about.trim_start_matches(['#', ' ']));
+    is_key.then_some(KeyLine { table, key, usual, about, is_set: !line.starts_with('#') })
 }
 
 /// Returns the schema of `aldis.toml`, with what each key does.
