@@ -17,7 +17,7 @@ pub(crate) struct ProjectFacts {
     pub(crate) languages: Vec<&'static str>,
     /// The command that runs its tests.
     pub(crate) check: Option<String>,
-    /// The hosts that are installed.
+    /// The hosts that are installed, the original first.
     pub(crate) hosts: Vec<Host>,
 }
 
@@ -86,7 +86,8 @@ impl ProjectFacts {
             let programs = host.spec().programs;
             programs.iter().any(|name| locations.find_program(name).is_some())
         };
-        let hosts = Host::all().iter().copied().filter(installed).collect();
+        let mut hosts: Vec<Host> = Host::all().iter().copied().filter(installed).collect();
+        hosts.sort_by_key(|host| *host != Host::original());
         Self { repository, languages, check, hosts }
     }
 }

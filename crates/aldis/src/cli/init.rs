@@ -120,9 +120,8 @@ fn settings(
         return Ok(());
     }
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let host = facts.hosts.iter().find(|host| **host == Host::original()).or(facts.hosts.first());
     let values = [
-        ("run.host", host.map(|host| quoted(host.name()))),
+        ("run.host", facts.hosts.first().map(|host| quoted(host.name()))),
         ("run.verify", facts.check.as_deref().map(quoted)),
         ("run.max_iterations", None),
         ("run.max_cost", None),

@@ -78,7 +78,7 @@ impl Stage {
         let agent = Agent::start(&launch).unwrap();
         let (mut shown, mut exit) = (Vec::new(), None);
         while exit.is_none() {
-            match agent.next(Duration::from_secs(60)).expect("something happens") {
+            match agent.next(Duration::from_secs(60)).unwrap() {
                 Output::Stdout(bytes) | Output::Stderr(bytes) => shown.extend(bytes),
                 Output::Exited(exited) => exit = exited.code,
                 _ => {}
