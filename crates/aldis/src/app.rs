@@ -6,6 +6,7 @@ pub mod formats;
 pub(crate) mod output;
 pub(crate) mod project_facts;
 pub mod reference;
+pub(crate) mod report;
 pub(crate) mod retention;
 pub(crate) mod scan;
 pub(crate) mod selection;

@@ -21,6 +21,7 @@ mod output;
 mod plan;
 mod prompt;
 mod replay;
+mod report;
 mod run;
 mod scan;
 mod schema;
@@ -107,6 +108,7 @@ enum Command {
     Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    Report(report::ReportArgs),
     /// Resume a paused run
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
@@ -182,6 +184,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     };
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
+    io.verbose = cli.logging.is_verbose();
     if let Some(manner) = cli.command.logs()
         && let Err(error) = cli.logging.start(manner, io.color_stderr)
     {
@@ -192,7 +195,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     if let Command::Hook(args) = &cli.command {
         return hook::run(io, args).code();
     }
-    let result = perform(io, cli.command);
+    let result = dispatch(io, cli.command);
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),
         Err(CommandError::Closed) => Outcome::Yes.code(),
@@ -209,7 +212,8 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+/// Runs a command.
+fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
     match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
@@ -233,6 +237,7 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Report(args) => report::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
@@ -254,7 +259,7 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
 fn as_typed(io: &mut Io, args: &[&str]) -> Result<Outcome, CommandError> {
     let args: Vec<OsString> = ["aldis"].iter().chain(args).map(OsString::from).collect();
     let cli = parse(&args).map_err(|error| CommandError::new(error.to_string()))?;
-    perform(io, cli.command)
+    dispatch(io, cli.command)
 }
 
 /// Returns whether these are the arguments of a hook, however wrong.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::HostEvent;
 use super::resets::{Zone, resets_at};
 use super::text::Tail;
+use super::tool::{Told, told};
 use super::trouble::Kind;
-use crate::item::{Cost, Entry, Item, Text, Until, Usage, Verdict};
+use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -19,7 +20,8 @@ pub(crate) struct Events {
     tail: Tail,
     has_ended: bool,
     session: Option<String>,
-    calls: Recent<()>,
+    /// The last calls, and whether each is over.
+    calls: Recent<bool>,
     parts: Ledger,
     spent: Cost,
     error: Option<HostError>,
@@ -92,7 +94,8 @@ impl Fold<'_> {
         match item {
             Item::Session(id) => self.session(id),
             Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
-            Item::Call(call) => self.tool(&call.id, &call.name),
+            Item::Call(call) => self.tool(call),
+            Item::Result(result) if !result.is_partial => self.tool_ended(result),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
                 self.known.parts.note(part, *cost);
@@ -122,17 +125,29 @@ impl Fold<'_> {
     }
 
     /// A tool was called; calls with a name are told once.
-    fn tool(&mut self, call: &str, name: &str) {
+    fn tool(&mut self, Call { id, name, about, input }: &Call<'_>) {
         self.worked();
+        let call = clip(id, NAME_MAX);
         if !call.is_empty() {
-            let call = clip(call, NAME_MAX);
             if self.known.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.known.calls.insert(&call, ());
+            self.known.calls.insert(&call, false);
         }
-        let name = if name.is_empty() { "tool" } else { name };
-        (self.sink)(HostEvent::Tool { name: clip(name, NAME_MAX) });
+        let name = clip(if name.is_empty() { "tool" } else { name }, NAME_MAX);
+        let Told { about, is_command, lines } = told(about.or(*input));
+        (self.sink)(HostEvent::Tool { call, name, about, is_command, lines });
+    }
+
+    /// A call was answered; one that nobody made is not told.
+    fn tool_ended(&mut self, result: &CallResult<'_>) {
+        let call = clip(&result.id, NAME_MAX);
+        let Some(is_over) = self.known.calls.get_mut(&call) else { return };
+        if !std::mem::replace(is_over, true) {
+            let exit_code = result.exit_code;
+            let failed = result.is_error || exit_code.is_some_and(|code| code != 0);
+            (self.sink)(HostEvent::ToolEnded { call, failed, exit_code });
+        }
     }
 
     /// A tool was denied.

@@ -42,6 +42,7 @@ const COMMANDS: &[&[&str]] = &[
     &["watch"],
     &["log"],
     &["output"],
+    &["report"],
     &["store"],
     &["store", "prune"],
     &["step"],

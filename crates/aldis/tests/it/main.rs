@@ -15,6 +15,8 @@ mod histories;
 mod hosts;
 mod init;
 mod install;
+#[cfg(target_os = "linux")]
+mod live;
 mod logging;
 mod notices;
 mod output;
@@ -22,6 +24,7 @@ mod phases;
 mod plans;
 mod plugins;
 mod real_hosts;
+mod report;
 mod run;
 mod sandbox;
 mod scan;
