@@ -19,6 +19,7 @@ mod logging;
 mod man;
 mod output;
 mod plan;
+mod postmortem;
 mod prompt;
 mod replay;
 mod report;
@@ -106,6 +107,7 @@ enum Command {
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
+    Postmortem(postmortem::PostmortemArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
     Report(report::ReportArgs),
@@ -195,7 +197,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     if let Command::Hook(args) = &cli.command {
         return hook::run(io, args).code();
     }
-    let result = dispatch(io, cli.command);
+    let result = perform(io, cli.command);
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),
         Err(CommandError::Closed) => Outcome::Yes.code(),
@@ -213,7 +215,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 /// Runs a command.
-fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
     match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
@@ -235,6 +237,7 @@ fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
         Command::Plan(command) => plan::run(io, command),
+        Command::Postmortem(args) => postmortem::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Report(args) => report::run(io, &args),
@@ -259,7 +262,7 @@ fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
 fn as_typed(io: &mut Io, args: &[&str]) -> Result<Outcome, CommandError> {
     let args: Vec<OsString> = ["aldis"].iter().chain(args).map(OsString::from).collect();
     let cli = parse(&args).map_err(|error| CommandError::new(error.to_string()))?;
-    dispatch(io, cli.command)
+    perform(io, cli.command)
 }
 
 /// Returns whether these are the arguments of a hook, however wrong.

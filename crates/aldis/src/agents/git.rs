@@ -121,12 +121,6 @@ impl Git {
         self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_ok()
     }
 
-    /// Returns the name of the current branch; `HEAD` where there is none.
-    pub(crate) fn branch(&self) -> String {
-        let name = self.text(&["rev-parse", "--abbrev-ref", "HEAD"]);
-        name.unwrap_or_else(|_| "HEAD".to_owned())
-    }
-
     /// Whether a path is left out of the repository.
     pub(crate) fn ignores(&self, path: &Path) -> bool {
         let args = [OsStr::new("check-ignore"), OsStr::new("--quiet"), OsStr::new("--")];

@@ -72,7 +72,9 @@ impl ProjectFacts {
     pub(crate) fn of(root: &Path, locations: &Locations) -> Self {
         let repository = match Git::around(root) {
             None => RepositoryFacts::Missing,
-            Some(git) if git.has_commit() => RepositoryFacts::On(git.branch()),
+            Some(git) if git.has_commit() => {
+                RepositoryFacts::On(git.branch().unwrap_or_else(|| "no branch".to_owned()))
+            }
             Some(_) => RepositoryFacts::Empty,
         };
         let (mut languages, mut check) = (Vec::new(), None);

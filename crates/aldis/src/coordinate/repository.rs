@@ -44,7 +44,8 @@ impl Isolation {
         match (check_worktrees(project), worktrees) {
             (Ok(git), _) => {
                 let dirty = git.look(None).is_ok_and(|tree| tree.dirty);
-                Ok(Self::Worktrees { into: git.branch(), dirty })
+                let into = git.branch().unwrap_or_else(|| "the current commit".to_owned());
+                Ok(Self::Worktrees { into, dirty })
             }
             (Err(_), None) => Ok(Self::Shared { wanted: false }),
             (Err(error), Some(_)) => Err(error),

@@ -8,6 +8,7 @@ pub mod delivery;
 pub mod dialect_file;
 pub mod live;
 pub mod notice;
+pub mod postmortem;
 pub mod prune;
 pub mod registration;
 pub mod report;
@@ -206,6 +207,7 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "doctor": registration::CheckLine, "a line of `aldis doctor --json`";
     "install": registration::InstallLine,
         "the line of `aldis install --json` and `aldis uninstall --json`";
+    "postmortem": postmortem::PostmortemLine, "a line of `aldis postmortem --json`";
     "report": report::ReportForm, "what `aldis report --json` prints";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
 };

@@ -37,6 +37,7 @@ fn formats_are_listed() {
     step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
+    postmortem      a line of `aldis postmortem --json`
     report          what `aldis report --json` prints
     store-prune     the line of `aldis store prune --json`
     config-file     `aldis.toml` and `aldis.yaml`, for editors
