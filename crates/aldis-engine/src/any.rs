@@ -68,7 +68,7 @@ macro_rules! with_machine {
     };
 }
 
-pub(crate) use with_machine;
+pub(crate) use {each, with_machine};
 
 macro_rules! from_handle {
     ($($variant:ident($machine:ident)),*) => {

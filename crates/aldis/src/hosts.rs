@@ -4,6 +4,7 @@
 //! registers the hook in the host's settings and checks that it works. Neither names a host: they
 //! ask its `HostSpec`.
 
+pub(crate) mod calls;
 mod claude_code;
 mod cline;
 mod codex;

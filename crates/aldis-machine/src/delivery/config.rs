@@ -9,6 +9,7 @@ use super::signal::Role;
 use crate::limits::ConfigError;
 use crate::phases::TokenPolicy;
 use crate::stagnation;
+use aldis_signal::signal::Via;
 
 /// How often to report that an agent is alive, where no limit is shorter.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
@@ -66,6 +67,9 @@ pub struct Config {
     pub experts: BTreeMap<String, String>,
     /// Whether signals need a run token.
     pub token: TokenPolicy,
+    /// How a signal must come at least to count, where a tool can report it.
+    #[serde(skip_serializing_if = "Via::is_said")]
+    pub accept: Via,
     /// Tokens that all agents together may use, as far as their hosts report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
@@ -106,6 +110,7 @@ impl Default for Config {
             environments: Vec::new(),
             experts: BTreeMap::new(),
             token: TokenPolicy::default(),
+            accept: Via::Said,
             max_tokens: None,
             max_micro_dollars: None,
             max_time: None,

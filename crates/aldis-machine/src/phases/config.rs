@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::rules::codes;
+use aldis_signal::signal::Via;
 use serde::{Deserialize, Serialize};
 
 /// The limit on iterations per phase: the least, the most, and the default.
@@ -93,6 +94,9 @@ pub struct Config {
     /// What is done about run tokens.
     #[serde(default)]
     pub token: TokenPolicy,
+    /// How a signal must come at least to count.
+    #[serde(default, skip_serializing_if = "Via::is_said")]
+    pub accept: Via,
 }
 
 impl Default for Config {
@@ -105,6 +109,7 @@ impl Default for Config {
             after_transition: AfterTransition::default(),
             stale_after: STALE_AFTER,
             token: TokenPolicy::default(),
+            accept: Via::Said,
         }
     }
 }

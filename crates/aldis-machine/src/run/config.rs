@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::ConfigError;
 use crate::stagnation;
+use aldis_signal::signal::Via;
 
 /// The limits of a run. Every one is finite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Config {
     pub crash_wait: u64,
     /// How many claims that a merge is resolved are refused before a human is asked.
     pub max_attempts: u32,
+    /// How a signal must come at least to count.
+    #[serde(skip_serializing_if = "Via::is_said")]
+    pub accept: Via,
     /// What counts as missing progress.
     pub stagnation: stagnation::Config,
 }
@@ -59,6 +63,7 @@ impl Default for Config {
             max_crashes: 2,
             crash_wait: 10,
             max_attempts: 3,
+            accept: Via::Said,
             stagnation: stagnation::Config::supervised(),
         }
     }

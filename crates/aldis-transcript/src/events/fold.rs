@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::HostEvent;
 use super::resets::{Zone, resets_at};
 use super::text::Tail;
 use super::trouble::Kind;
-use crate::item::{Cost, Entry, Item, Text, Until, Usage, Verdict};
+use super::{HostEvent, ToolAnswer};
+use crate::item::{CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -19,7 +19,8 @@ pub(crate) struct Events {
     tail: Tail,
     has_ended: bool,
     session: Option<String>,
-    calls: Recent<()>,
+    /// The tools of the last calls.
+    calls: Recent<String>,
     parts: Ledger,
     spent: Cost,
     error: Option<HostError>,
@@ -93,6 +94,7 @@ impl Fold<'_> {
             Item::Session(id) => self.session(id),
             Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
             Item::Call(call) => self.tool(&call.id, &call.name),
+            Item::Result(result) => self.answered(result, is_side),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
                 self.known.parts.note(part, *cost);
@@ -129,10 +131,19 @@ impl Fold<'_> {
             if self.known.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.known.calls.insert(&call, ());
+            self.known.calls.insert(&call, clip(name, NAME_MAX));
         }
         let name = if name.is_empty() { "tool" } else { name };
         (self.sink)(HostEvent::Tool { name: clip(name, NAME_MAX) });
+    }
+
+    /// A call was answered. Of the tools only ours matter.
+    fn answered(&mut self, result: &CallResult<'_>, sidechain: bool) {
+        let called = self.known.calls.get_mut(&clip(&result.id, NAME_MAX));
+        if is_own_tool(&result.name) || called.is_some_and(|name| is_own_tool(name)) {
+            let call_id = clip(&result.id, NAME_MAX);
+            (self.sink)(HostEvent::Answered(ToolAnswer { call_id, ids: result.ids(), sidechain }));
+        }
     }
 
     /// A tool was denied.

@@ -33,6 +33,7 @@ use crate::settings::home;
 use crate::settings::project::Place;
 use crate::settings::trust::Trusted;
 use crate::settings::web_address;
+use aldis_signal::signal::Via;
 
 /// What every variable of ours begins with.
 const VARIABLE_PREFIX: &str = "ALDIS_";
@@ -116,8 +117,15 @@ impl Layered {
     pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
-        let Settings { run, stagnation, .. } = self.settings;
-        Ok(Supervision { run, stagnation, notify })
+        let Settings { run, stagnation, signals, .. } = self.settings;
+        let accept = match signals.accept {
+            Via::Token => {
+                return Err(CommandError::new("signals.accept: `aldis run` uses no run tokens")
+                    .with_help("accept said, receipt or call"));
+            }
+            accept => accept,
+        };
+        Ok(Supervision { run, accept, stagnation, notify })
     }
 
     /// Returns who is told of a run under a hook; nothing if only a terminal would be.
@@ -157,8 +165,9 @@ impl Layered {
     pub(crate) fn delivering(self, trusted: &Trusted) -> Result<Delivering, CommandError> {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
-        let Settings { deliver, roles, experts, stagnation, .. } = self.settings;
-        Ok(Delivering { deliver, roles, experts, stagnation: stagnation.config(), notify })
+        let Settings { deliver, roles, experts, stagnation, signals, .. } = self.settings;
+        let (stagnation, accept) = (stagnation.config(), signals.accept);
+        Ok(Delivering { deliver, roles, experts, stagnation, notify, accept })
     }
 
     /// Fails if something of the project's file under this path is not trusted.
@@ -344,7 +353,12 @@ impl Settings {
             parallel_validation: self.phases.parallel_validation,
             after_transition: self.phases.after_transition,
             stale_after: self.phases.stale_after.0,
-            token: self.signals.token,
+            // A signal that came with the token is the least that counts then.
+            token: match self.signals.accept {
+                Via::Token => phases::TokenPolicy::Require,
+                _ => self.signals.token,
+            },
+            accept: self.signals.accept,
         }
     }
 }

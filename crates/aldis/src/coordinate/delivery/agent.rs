@@ -6,7 +6,7 @@ use aldis_machine::delivery::{AgentReply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules, Token};
-use aldis_transcript::events::HostEvent;
+use aldis_transcript::events::{HostEvent, ToolAnswer};
 
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
@@ -48,6 +48,8 @@ pub(super) struct Reported {
     limited: Option<(String, Option<Timestamp>)>,
     /// Why its host gave up.
     host_failed: Option<String>,
+    /// The answers to its calls that nobody was told of.
+    answers: Vec<ToolAnswer>,
     /// Whether it gave a checkpoint that nobody was told of.
     checkpoint: bool,
     /// Whether it wrote anything that nobody was told of.
@@ -70,6 +72,8 @@ pub(super) struct Last {
     pub(super) spent: Usage,
     /// The name of its session, where its host has one.
     pub(super) session: Option<String>,
+    /// The answers to its calls.
+    pub(super) answers: Vec<ToolAnswer>,
 }
 
 /// How an agent ended. Exhaustive: the two are told differently.
@@ -135,12 +139,12 @@ impl<'r> AgentAtWork<'r> {
         let Self { mut reported, session, spent_told, .. } = self;
         session.finish(exit, now, &mut |report| reported.take(report));
         let unreported = less(less(reported.spent, before), spent_told);
-        let Reported { text, spent, session, limited, host_failed, .. } = reported;
+        let Reported { text, spent, session, answers, limited, host_failed, .. } = reported;
         let ended = match limited {
             Some((what, until)) => Ended::Limited { what, until },
             None => Ended::Finished { exit, text, host_failed },
         };
-        Last { ended, unreported, spent, session }
+        Last { ended, unreported, spent, session, answers }
     }
 
     /// Returns what it has cost since this was last asked. Of one that is about to end nothing more is
@@ -194,8 +198,14 @@ impl Reported {
             Report::Host(HostEvent::Tool { .. }) => (self.worked, self.waiting) = (true, false),
             Report::Host(HostEvent::Retrying { .. }) => self.waiting = true,
             Report::Host(HostEvent::Ended { .. }) => self.over = true,
+            Report::Host(HostEvent::Answered(answer)) => self.answers.push(answer),
             Report::Host(HostEvent::Denied { .. }) | Report::Text { .. } => {}
         }
+    }
+
+    /// Returns the answers to its calls so far.
+    pub(super) fn answers(&self) -> &[ToolAnswer] {
+        &self.answers
     }
 
     fn shorten(&mut self) {

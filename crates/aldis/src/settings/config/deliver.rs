@@ -10,6 +10,7 @@ use super::sections::{Notify, Tokens};
 use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds};
 use crate::settings::prompt_by::PromptBy;
+use aldis_signal::signal::Via;
 
 table! {
     /// `[deliver]`
@@ -94,6 +95,7 @@ pub(crate) struct Delivering {
     pub(crate) experts: BTreeMap<String, ExpertTable>,
     pub(crate) stagnation: stagnation::Config,
     pub(crate) notify: Notify,
+    pub(crate) accept: Via,
 }
 
 impl Delivering {
@@ -102,6 +104,7 @@ impl Delivering {
         let experts = self.experts.iter();
         let mut config = delivery::Config {
             stagnation: self.stagnation.clone(),
+            accept: self.accept,
             experts: experts.map(|(name, expert)| (name.clone(), expert.about.clone())).collect(),
             ..delivery::Config::default()
         };

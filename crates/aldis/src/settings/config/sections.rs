@@ -17,6 +17,7 @@ use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds, SecondsOrNever};
 use crate::settings::notice_kind::Events;
 use crate::settings::prompt_by::PromptBy;
+use aldis_signal::signal::Via;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -59,6 +60,8 @@ fn no_names<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Supervision {
     pub(crate) run: Run,
+    #[serde(default)]
+    pub(crate) accept: Via,
     pub(crate) stagnation: Stagnation,
     pub(crate) notify: Notify,
 }
@@ -143,6 +146,7 @@ impl Supervision {
         let mut config = Config {
             verify: self.run.verify.is_some(),
             stagnation: self.stagnation.config(),
+            accept: self.accept,
             ..Config::default()
         };
         self.run.set(&mut config);
@@ -297,6 +301,8 @@ impl Default for Phases {
 pub(crate) struct Signals {
     /// What is done about run tokens.
     pub(crate) token: TokenPolicy,
+    /// How a signal must come at least to count.
+    pub(crate) accept: Via,
 }
 
 /// `[store]`: the user's alone, as the store is.
