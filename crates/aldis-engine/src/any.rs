@@ -138,6 +138,11 @@ impl AnyHandle {
         each!(self, handle => name(handle))
     }
 
+    /// Returns whether it can still take steps.
+    pub fn is_active(&self) -> bool {
+        each!(self, handle => handle.state().summary().active)
+    }
+
     /// Returns when its machine must be woken.
     pub fn next_wake(&self) -> Option<Timestamp> {
         each!(self, handle => handle.state().next_wake())

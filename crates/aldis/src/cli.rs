@@ -14,6 +14,7 @@ mod hook;
 mod install;
 mod log;
 mod logging;
+mod mcp;
 mod output;
 mod plan;
 mod prompt;
@@ -95,6 +96,7 @@ enum Command {
     Hook(hook::HookArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
+    Mcp(mcp::McpArgs),
     Output(output::OutputArgs),
     /// Pause a run
     Pause(control::ControlArgs),
@@ -199,6 +201,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         // Nothing after it may change what the host is told.
         Command::Hook(args) => return hook::run(io, &args).code(),
         Command::Log(args) => log::run(io, &args),
+        Command::Mcp(args) => mcp::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),

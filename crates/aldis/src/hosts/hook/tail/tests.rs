@@ -23,7 +23,13 @@ fn may_matter(raw: &[u8]) -> bool {
 }
 
 fn look<'a>(session: Option<&'a str>) -> TailOptions<'a> {
-    TailOptions { roots: &[], session, of_agent: false, may_matter: &may_matter, limits: Limits::default() }
+    TailOptions {
+        roots: &[],
+        session,
+        of_agent: false,
+        may_matter: &may_matter,
+        limits: Limits::default(),
+    }
 }
 
 /// Much of the same and then something else, of any size, and how much of it was read.

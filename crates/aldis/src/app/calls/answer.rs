@@ -1,0 +1,97 @@
+//! What a call is answered: whether it counts, by which rule not, and what comes next.
+
+use aldis_machine::calls::Unreportable;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The answer to a call. Members are only added.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct CallReply {
+    /// The version of the form.
+    pub(crate) v: u32,
+    /// Whether the call counts, as far as that is known before the agent stops.
+    pub(crate) accepted: bool,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<String>,
+    /// The id of the call, by which the transcript vouches for it; missing where nothing was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    /// The rule that refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// What to do now.
+    pub(crate) next: String,
+}
+
+/// Why a call does not count.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// The rule, by its stable name.
+    pub(crate) rule: String,
+    pub(crate) reason: String,
+    pub(crate) remedy: String,
+}
+
+/// The rules by which calls are refused before a machine sees them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// An argument is missing or not filled in.
+    BadArguments,
+    /// No run is meant.
+    NoRun,
+    /// The run belongs to another session.
+    OtherSession,
+    /// The run has ended.
+    RunEnded,
+    /// The store could not be written.
+    StoreUnavailable,
+}
+
+impl Rule {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::BadArguments => "call/bad-arguments",
+            Self::NoRun => "call/no-run",
+            Self::OtherSession => "call/other-session",
+            Self::RunEnded => "call/run-ended",
+            Self::StoreUnavailable => "call/store-unavailable",
+        }
+    }
+}
+
+impl Refused {
+    pub(crate) fn new(rule: Rule, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { rule: rule.as_str().to_owned(), reason: reason.into(), remedy: remedy.into() }
+    }
+}
+
+impl From<Unreportable> for Refused {
+    fn from(Unreportable { refusal, reason, remedy }: Unreportable) -> Self {
+        Self { rule: format!("call/{}", refusal.as_str().replace('_', "-")), reason, remedy }
+    }
+}
+
+impl CallReply {
+    /// A call that counts.
+    pub(super) fn accepted(run: &str, id: Option<String>, next: String) -> Self {
+        let run = Some(run.to_owned());
+        Self { v: 1, accepted: true, run, id, rule: None, reason: None, next }
+    }
+
+    /// A call that does not.
+    pub(crate) fn refused(run: Option<&str>, Refused { rule, reason, remedy }: Refused) -> Self {
+        Self {
+            v: 1,
+            accepted: false,
+            run: run.map(str::to_owned),
+            id: None,
+            rule: Some(rule),
+            reason: Some(reason),
+            next: remedy,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Who calls, by what its host tells: variables of the server's process, members of the request.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aldis_signal::signal::Via;
+use rmcp::model::{Extensions, RequestMetaObject};
+use serde_json::Value;
+
+use crate::app::calls::caller::Caller;
+use crate::error::CommandError;
+use crate::hosts::{Env, calls};
+use crate::settings::project;
+
+/// Where Claude Code says which call of its transcript this is.
+const CLAUDE_CALL: &str = "claudecode/toolUseId";
+/// Where Codex says so, and which session it is.
+const CODEX_CALL: &str = "callId";
+const CODEX_TURN: &str = "x-codex-turn-metadata";
+
+/// What is known of every caller of a server.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// One host started the server: its variables are the caller's.
+    Process(Arc<Caller>),
+    /// Anybody with a token: each request says more.
+    Http,
+}
+
+/// What a token says about whoever has it; kept in the request.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpCaller {
+    /// The agent for which the token was made.
+    pub(crate) agent: Option<String>,
+    /// The run.
+    pub(crate) run: Option<String>,
+}
+
+impl Known {
+    /// The host that started this process.
+    pub(crate) fn of_process() -> Result<Self, CommandError> {
+        let env = Env::of_process();
+        let directory = env.path("CLAUDE_PROJECT_DIR").map_or_else(project::current, Ok)?;
+        Ok(Self::Process(Arc::new(of_variables(directory, &env, Via::Call))))
+    }
+
+    /// Returns who makes a request.
+    pub(super) fn caller(&self, meta: &RequestMetaObject, extensions: &Extensions) -> Caller {
+        let mut caller = match self {
+            Self::Process(caller) => (**caller).clone(),
+            Self::Http => of_request(extensions),
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        caller.call_id = meta.get(CLAUDE_CALL).or_else(|| meta.get(CODEX_CALL)).and_then(text);
+        if let Some(turn) = meta.get(CODEX_TURN) {
+            let session = turn.get("thread_id").or_else(|| turn.get("session_id"));
+            caller.session = session.and_then(text).or(caller.session);
+            let source = turn.get("thread_source").map(Value::to_string).unwrap_or_default();
+            caller.subagent = source.replace(['_', '-'], "").to_lowercase().contains("subagent");
+        }
+        caller
+    }
+}
+
+/// Returns who a process is, by its variables.
+pub(crate) fn of_variables(directory: PathBuf, env: &Env, via: Via) -> Caller {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (session, agent) = (env.session().map(str::to_owned), variable(calls::AGENT));
+    Caller {
+        inherits: session.is_some(),
+        session,
+        run: variable(calls::RUN),
+        agent: agent.as_deref().and_then(|agent| agent.parse().ok()),
+        name: agent,
+        ..Caller::at(directory, via)
+    }
+}
+
+/// Whoever asks over HTTP is who its token says.
+fn of_request(extensions: &Extensions) -> Caller {
+    let parts = extensions.get::<axum::http::request::Parts>();
+    let caller = parts.and_then(|parts| parts.extensions.get::<HttpCaller>());
+    let (agent, run) = caller.map_or((None, None), |it| (it.agent.clone(), it.run.clone()));
+    Caller {
+        run,
+        agent: agent.as_deref().and_then(|agent| agent.parse().ok()),
+        name: agent,
+        ..Caller::at(PathBuf::from("/"), Via::Receipt)
+    }
+}
