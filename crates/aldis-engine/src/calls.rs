@@ -81,7 +81,8 @@ impl CallRecord {
 
     /// Whether it is the same call of the same session, delivered again.
     fn repeats(&self, other: &Self) -> bool {
-        self.call_id.is_some() && self.call_id == other.call_id && self.session == other.session
+        let same = self.call_id.is_some() && self.call_id == other.call_id;
+        self.id == other.id || same && self.session == other.session
     }
 
     /// Whether it makes an earlier report of the same agent void.

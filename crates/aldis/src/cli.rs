@@ -23,10 +23,12 @@ mod run;
 mod scan;
 mod schema;
 mod serve;
+mod signal;
 mod status;
 mod step;
 mod store;
 mod tasks;
+mod token;
 mod trust;
 mod uninstall;
 mod watch;
@@ -110,12 +112,15 @@ enum Command {
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
     Serve(serve::ServeArgs),
+    Signal(signal::SignalArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
     #[command(subcommand)]
     Store(store::StoreCommand),
     Tasks(tasks::TasksArgs),
     Tell(control::TellArgs),
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
     Watch(watch::WatchArgs),
@@ -213,9 +218,11 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
         Command::Serve(args) => serve::run(io, &args),
+        Command::Signal(args) => signal::run(io, args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         Command::Store(command) => store::run(io, &command),
+        Command::Token(command) => token::run(io, &command),
         Command::Trust(args) => trust::run(io, &args),
         Command::Tasks(args) => tasks::run(io, &args),
         Command::Tell(args) => control::tell(io, &args),

@@ -21,6 +21,7 @@ mod openclaw;
 mod opencode;
 mod qwen;
 pub(crate) mod spec;
+pub(crate) mod spool;
 
 use aldis_transcript::Format;
 

@@ -22,7 +22,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::host::{HttpCaller, Known};
+pub(crate) use self::host::{HttpCaller, Known, of_variables};
 use crate::app::calls::answer::{CallReply, Refused, Rule};
 use crate::app::calls::{self, caller::Caller};
 use crate::error::CommandError;
@@ -134,7 +134,7 @@ impl ServerHandler for AldisServer {
         let caller = self.caller(&context);
         if name == "status" {
             let status = self.with_store(caller, answers::status).await;
-            let status = status.unwrap_or_else(|error| json!(unavailable(&error)));
+            let status = status.unwrap_or_else(|error| json!(calls::unavailable(&error)));
             return Ok(CallToolResult::structured(status).into());
         }
         let mut arguments = request.arguments.unwrap_or_default();
@@ -153,7 +153,7 @@ impl ServerHandler for AldisServer {
                 calls::call(engine, clock::wall(), caller, call)
             })
             .await
-            .unwrap_or_else(|error| unavailable(&error));
+            .unwrap_or_else(|error| calls::unavailable(&error));
         Ok(CallToolResult::structured(json!(reply)).into())
     }
 
@@ -221,13 +221,6 @@ pub(crate) fn serve_stdio(state_dir: Option<PathBuf>) -> Result<(), CommandError
             Err(error) => Err(CommandError::new(format!("the client does not speak MCP: {error}"))),
         }
     })
-}
-
-/// A store that cannot be used is an answer: the agent has its text.
-fn unavailable(error: &str) -> CallReply {
-    let reason = format!("the report was not recorded: {error}");
-    let remedy = "report in your final message, as your prompt shows";
-    CallReply::refused(None, Refused::new(Rule::StoreUnavailable, reason, remedy))
 }
 
 #[cfg(test)]

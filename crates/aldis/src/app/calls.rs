@@ -47,12 +47,19 @@ pub(crate) fn call(engine: &Engine, now: Timestamp, caller: &Caller, call: Call)
 pub(crate) fn refusal_of(error: CallerError) -> Refused {
     match error {
         CallerError::Refused(refused) => *refused,
-        CallerError::Engine(error) => Refused::new(
-            Rule::StoreUnavailable,
-            format!("the report was not recorded: {error}"),
-            "report in your final message, as your prompt shows",
-        ),
+        CallerError::Engine(error) => not_recorded(&error.to_string()),
     }
+}
+
+/// A store that cannot be used is an answer: the agent has its text.
+pub(crate) fn unavailable(error: &str) -> CallReply {
+    CallReply::refused(None, not_recorded(error))
+}
+
+fn not_recorded(error: &str) -> Refused {
+    let reason = format!("the report was not recorded: {error}");
+    let remedy = "report in your final message, as your prompt shows";
+    Refused::new(Rule::StoreUnavailable, reason, remedy)
 }
 
 fn try_call(

@@ -225,7 +225,7 @@ impl<'p> DeliveryConduct<'p> {
                         (AgentReply::read(&self.plan.rules, &token, &text), exit)
                     }
                 };
-                let own = (&dispatch, last.session.as_deref());
+                let own = (&dispatch, &*last.directory, last.session.as_deref());
                 taken = self.add_calls(core, own, &last.answers, &mut reply)?;
                 Event::Finished { agent, exit: Some(exit), reply }
             }

@@ -34,6 +34,7 @@ use self::stop_context::StopContext;
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
 use crate::hosts::hook::auto_state::AutoStateFile;
+use crate::hosts::spool;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::notify::routes::Routes;
 use crate::settings::catalog::Catalog;
@@ -148,7 +149,7 @@ impl Hook<'_> {
         let session = self.call.session.as_deref();
         let is_stop = self.call.event == HostEvent::Stop;
         // Waiting for a transcript happens before anybody else has to wait for us.
-        let live = live::live(store, &self.place, session)?;
+        let mut live = live::live(store, &self.place, session)?;
         if live.as_ref().is_some_and(|live| is_foreign(live.state(), session)) {
             return Ok(None);
         }
@@ -159,6 +160,10 @@ impl Hook<'_> {
             (None, None) => return Ok(None),
         };
         let position = live.as_ref().and_then(|live| live.state().read_cursor.clone());
+        if let Some(live) = live.as_mut().filter(|_| is_stop) {
+            spool::collect(engine, self.now, self.place.root(), (live.id(), session))?;
+            live.refresh(engine, self.now)?;
+        }
         let waiting = live.as_ref().map(PhasesRun::waiting_calls).unwrap_or_default();
         let context = StopContext::of(self, position.as_deref(), &waiting);
         let may_adopt =

@@ -34,6 +34,8 @@ pub(crate) struct HttpCaller {
     pub(crate) agent: Option<String>,
     /// The run.
     pub(crate) run: Option<String>,
+    /// The project whose runs are meant where none is named.
+    pub(crate) project: PathBuf,
 }
 
 impl Known {
@@ -79,12 +81,15 @@ pub(crate) fn of_variables(directory: PathBuf, env: &Env, via: Via) -> Caller {
 /// Whoever asks over HTTP is who its token says.
 fn of_request(extensions: &Extensions) -> Caller {
     let parts = extensions.get::<axum::http::request::Parts>();
-    let caller = parts.and_then(|parts| parts.extensions.get::<HttpCaller>());
-    let (agent, run) = caller.map_or((None, None), |it| (it.agent.clone(), it.run.clone()));
+    let caller = parts.and_then(|parts| parts.extensions.get::<HttpCaller>().cloned());
+    let Some(HttpCaller { agent, run, project }) = caller else {
+        // The server's own token says nothing of an agent.
+        return Caller::at(PathBuf::from("/"), Via::Receipt);
+    };
     Caller {
         run,
         agent: agent.as_deref().and_then(|agent| agent.parse().ok()),
         name: agent,
-        ..Caller::at(PathBuf::from("/"), Via::Receipt)
+        ..Caller::at(project, Via::Receipt)
     }
 }

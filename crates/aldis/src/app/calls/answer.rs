@@ -82,6 +82,19 @@ impl CallReply {
         Self { v: 1, accepted: true, run, id, rule: None, reason: None, next }
     }
 
+    /// A report that waits in the work tree for whoever drives the run.
+    pub(crate) fn recorded(run: Option<&str>, id: String) -> Self {
+        let next = "Recorded in the work tree. It counts when you stop: end your turn now.";
+        let run = run.map(str::to_owned);
+        let (rule, reason) = (None, None);
+        Self { v: 1, accepted: true, run, id: Some(id), rule, reason, next: next.to_owned() }
+    }
+
+    /// Returns whether this rule refuses it.
+    pub(crate) fn is_refused_by(&self, rule: Rule) -> bool {
+        self.rule.as_deref() == Some(rule.as_str())
+    }
+
     /// A call that does not.
     pub(crate) fn refused(run: Option<&str>, Refused { rule, reason, remedy }: Refused) -> Self {
         Self {

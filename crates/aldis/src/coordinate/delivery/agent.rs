@@ -74,6 +74,8 @@ pub(super) struct Last {
     pub(super) session: Option<String>,
     /// The answers to its calls.
     pub(super) answers: Vec<ToolAnswer>,
+    /// Where it worked.
+    pub(super) directory: PathBuf,
 }
 
 /// How an agent ended. Exhaustive: the two are told differently.
@@ -136,7 +138,7 @@ impl<'r> AgentAtWork<'r> {
     /// Its process has ended.
     pub(super) fn finish(self, exit: Exit, now: Timestamp) -> Last {
         let before = self.spent_before();
-        let Self { mut reported, session, spent_told, .. } = self;
+        let Self { mut reported, session, spent_told, directory, .. } = self;
         session.finish(exit, now, &mut |report| reported.take(report));
         let unreported = less(less(reported.spent, before), spent_told);
         let Reported { text, spent, session, answers, limited, host_failed, .. } = reported;
@@ -144,7 +146,7 @@ impl<'r> AgentAtWork<'r> {
             Some((what, until)) => Ended::Limited { what, until },
             None => Ended::Finished { exit, text, host_failed },
         };
-        Last { ended, unreported, spent, session, answers }
+        Last { ended, unreported, spent, session, answers, directory }
     }
 
     /// Returns what it has cost since this was last asked. Of one that is about to end nothing more is

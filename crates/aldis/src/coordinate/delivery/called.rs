@@ -1,5 +1,7 @@
 //! What the agents of a delivery report by calls.
 
+use std::path::Path;
+
 use aldis_engine::CallRecord;
 use aldis_machine::calls::{Call, Reported};
 use aldis_machine::delivery::{AgentReply, Dispatch, Event, State};
@@ -40,10 +42,11 @@ impl DeliveryConduct<'_> {
     pub(super) fn add_calls(
         &mut self,
         core: &mut Core<'_, State>,
-        (dispatch, session): (&Dispatch, Option<&str>),
+        (dispatch, directory, session): (&Dispatch, &Path, Option<&str>),
         answers: &[ToolAnswer],
         reply: &mut AgentReply,
     ) -> Result<Vec<PartChange>, CommandError> {
+        core.collect_spool(directory, session)?;
         heed_others(core, self)?;
         let Some(agent) = core.state().agent(dispatch.agent) else { return Ok(Vec::new()) };
         let since = agent.started_at;

@@ -38,6 +38,7 @@ impl RunConduct<'_> {
         &mut self,
         core: &mut Core<'_, State>,
     ) -> Result<(), CommandError> {
+        core.collect_spool(&self.plan.directory, self.session.as_deref())?;
         heed_others(core, self)?;
         let since = core.state().iteration_started_at();
         let (left, void) = calls::left(core.run(), (None, self.session.as_deref()), since);
