@@ -395,3 +395,6 @@ fn meaning(dialect: &str, name: &str) -> Meaning {
     let signal = Dialect::builtin(dialect).and_then(|dialect| dialect.signal(name));
     signal.map_or(Meaning::Info, |signal| signal.meaning)
 }
+
+#[cfg(test)]
+mod tests;

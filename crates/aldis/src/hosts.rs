@@ -37,7 +37,7 @@ pub use hook::state_file;
 pub use host::{BlockCap, Host, UnknownHost};
 
 /// Every host, by name. A new one is its file and a line here.
-static ALL: [Host; 10] = [
+pub(crate) static ALL: [Host; 10] = [
     Host(&claude_code::SPEC),
     Host(&codex::SPEC),
     Host(&copilot::SPEC),

@@ -13,7 +13,7 @@ use crate::mcp;
 /// ends when its input does. docs/mcp.md says which signal each tool stands for.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  claude mcp add aldis -- aldis mcp")]
+  npx @modelcontextprotocol/inspector --cli aldis mcp --method tools/list")]
 pub(super) struct McpArgs {}
 
 pub(super) fn run(io: &Io, _: &McpArgs) -> Result<Outcome, CommandError> {

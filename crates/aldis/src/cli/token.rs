@@ -68,7 +68,7 @@ pub(super) struct RevokeArgs {
 
 pub(super) fn run(io: &mut Io, command: &TokenCommand) -> Result<Outcome, CommandError> {
     let state = home::state_directory(io.state_dir.as_deref())?;
-    let now = clock::wall();
+    let now = clock::now()?;
     match command {
         TokenCommand::New(args) => {
             let place = Place::of(&project::current()?, None);

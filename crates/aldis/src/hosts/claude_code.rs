@@ -37,6 +37,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         permit: |tool| Some(permit(tool)),
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    calls: CallMembers { id: "claudecode/toolUseId", turn: "" },
     project_variables: &["CLAUDE_PROJECT_DIR"],
     answers: Answers { notice: system_message, ..Answers::USUAL },
     block_cap: CapRule {

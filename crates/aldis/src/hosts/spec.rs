@@ -38,6 +38,8 @@ pub(crate) struct HostSpec {
     pub(crate) session_variables: &'static [&'static str],
     /// The variables in which it names the project, the first that is set.
     pub(crate) project_variables: &'static [&'static str],
+    /// What it tells an MCP server about a call.
+    pub(crate) calls: CallMembers,
     /// What its hooks are told.
     pub(crate) payload: HookPayload,
     /// What its hooks can answer.
@@ -69,6 +71,7 @@ impl HostSpec {
         headless: None,
         session_variables: &[],
         project_variables: &[],
+        calls: CallMembers { id: "", turn: "" },
         payload: HookPayload::USUAL,
         answers: Answers::USUAL,
         block_cap: CapRule::NONE,
@@ -79,6 +82,15 @@ impl HostSpec {
         is_original: false,
         imports: Imports::Nothing,
     };
+}
+
+/// Members of the `_meta` of a request by which a tool is called; empty where it has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallMembers {
+    /// Its id of the call, as its transcript has it.
+    pub(crate) id: &'static str,
+    /// An object with `thread_id`, `session_id` and `thread_source`.
+    pub(crate) turn: &'static str,
 }
 
 /// A host that runs without a person and may change the files of the project.

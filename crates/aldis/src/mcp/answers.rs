@@ -1,5 +1,7 @@
 //! What is read and not reported: status, resources and prompts.
 
+use std::fmt::Write as _;
+
 use aldis_engine::{AnyHandle, Engine, Snapshot};
 use aldis_machine::calls::TABLE;
 use aldis_store::DecisionFilter;
@@ -142,11 +144,11 @@ fn handover(engine: &Engine, run: &AnyHandle) -> Result<String, ErrorData> {
     let view = RunView::new(&Snapshot::from(run), now);
     let mut text = format!("Run {}: {}\n", view.name(), view.summary());
     for (label, value) in view.all_facts(now) {
-        text.push_str(&format!("- {label}: {value}\n"));
+        let _ = writeln!(text, "- {label}: {value}");
     }
     text.push_str("\nWhat was decided, the latest first:\n");
     for decision in decisions(engine, run, DECISIONS)? {
-        text.push_str(&format!("- {}: {}\n", decision.summary, decision.because));
+        let _ = writeln!(text, "- {}: {}", decision.summary, decision.because);
     }
     text.push_str("\nContinue the work from there. Check what is done before you rely on it.");
     Ok(text)
@@ -165,6 +167,6 @@ fn decisions(
     Ok(found.iter().filter_map(DecisionForm::new).collect())
 }
 
-fn run_of(engine: &Engine, caller: &Caller) -> Result<AnyHandle, CallReply> {
-    caller.run(engine).map_err(|error| CallReply::refused(None, refusal_of(error)))
+fn run_of(engine: &Engine, caller: &Caller) -> Result<AnyHandle, Box<CallReply>> {
+    caller.run(engine).map_err(|error| Box::new(CallReply::refused(None, refusal_of(error))))
 }

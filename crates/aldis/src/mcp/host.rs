@@ -9,14 +9,8 @@ use serde_json::Value;
 
 use crate::app::calls::caller::Caller;
 use crate::error::CommandError;
-use crate::hosts::{Env, calls};
+use crate::hosts::{ALL, Env, calls};
 use crate::settings::project;
-
-/// Where Claude Code says which call of its transcript this is.
-const CLAUDE_CALL: &str = "claudecode/toolUseId";
-/// Where Codex says so, and which session it is.
-const CODEX_CALL: &str = "callId";
-const CODEX_TURN: &str = "x-codex-turn-metadata";
 
 /// What is known of every caller of a server.
 #[derive(Clone, Debug)]
@@ -42,7 +36,9 @@ impl Known {
     /// The host that started this process.
     pub(crate) fn of_process() -> Result<Self, CommandError> {
         let env = Env::of_process();
-        let directory = env.path("CLAUDE_PROJECT_DIR").map_or_else(project::current, Ok)?;
+        let named = ALL.iter().flat_map(|host| host.spec().project_variables);
+        let named = named.into_iter().find_map(|name| env.path(name));
+        let directory = named.map_or_else(project::current, Ok)?;
         Ok(Self::Process(Arc::new(of_variables(directory, &env, Via::Call))))
     }
 
@@ -53,8 +49,9 @@ impl Known {
             Self::Http => of_request(extensions),
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        caller.call_id = meta.get(CLAUDE_CALL).or_else(|| meta.get(CODEX_CALL)).and_then(text);
-        if let Some(turn) = meta.get(CODEX_TURN) {
+        for members in ALL.iter().map(|host| host.spec().calls) {
+            caller.call_id = caller.call_id.or_else(|| meta.get(members.id).and_then(text));
+            let Some(turn) = meta.get(members.turn) else { continue };
             let session = turn.get("thread_id").or_else(|| turn.get("session_id"));
             caller.session = session.and_then(text).or(caller.session);
             let source = turn.get("thread_source").map(Value::to_string).unwrap_or_default();

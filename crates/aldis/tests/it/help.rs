@@ -41,6 +41,11 @@ const COMMANDS: &[&[&str]] = &[
     &["step"],
     &["replay"],
     &["serve"],
+    &["mcp"],
+    &["signal"],
+    &["signal", "done"],
+    &["token"],
+    &["token", "new"],
 ];
 
 #[test]

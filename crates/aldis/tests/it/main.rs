@@ -14,6 +14,7 @@ mod histories;
 mod hosts;
 mod install;
 mod logging;
+mod mcp;
 mod notices;
 mod output;
 mod phases;

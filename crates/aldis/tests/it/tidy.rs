@@ -22,6 +22,7 @@ const FOLDERS: &[&str] = &[
     "cli",
     "server",
     "tui",
+    "mcp",
     "app",
     "coordinate",
     "hosts",
