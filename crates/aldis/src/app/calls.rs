@@ -12,12 +12,14 @@ use aldis_machine::calls::{Call, Need, Reported};
 use aldis_machine::delivery::{self, AgentReply};
 use aldis_machine::phases::{self, Stop, call_finding};
 use aldis_machine::{Evidence, Refusal, run, turns};
-use aldis_signal::signal::Signal;
+use aldis_signal::redact::redact_value;
+use aldis_signal::signal::{Signal, Via};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
 use self::answer::{CallReply, Refused, Rule};
 use self::caller::{Caller, CallerError};
+use crate::hosts;
 
 /// How long the words of a call may be.
 const WORDS_MAX: usize = 16_000;
@@ -75,6 +77,7 @@ fn try_call(
     }
     let run = caller.run(engine)?;
     *found = Some(run.id().clone());
+    check_way(&run, caller, &call)?;
     let judged = match &run {
         AnyHandle::Run(run) => in_run(run.state(), caller, &call)?,
         AnyHandle::Phases(run) => in_phases(run.state(), now, caller, &call)?,
@@ -90,10 +93,34 @@ fn try_call(
         call_id: caller.call_id.clone(),
         agent: agent_of(&run, caller, &call)?,
         subagent: caller.subagent,
-        ..CallRecord::new(now, caller.via, call)?
+        ..CallRecord::new(now, caller.via, without_secrets(&call))?
     };
     let known = engine.record_call(now, &id, &record)?.unwrap_or(record);
     Ok(CallReply::accepted(id.as_str(), Some(known.id), judged.next))
+}
+
+/// Refuses what would not count at the stop, because of the way it comes.
+fn check_way(run: &AnyHandle, caller: &Caller, call: &Call) -> Result<(), Refused> {
+    let accept = match run {
+        AnyHandle::Delivery(run) => run.state().run().config.accept,
+        AnyHandle::Phases(run) => run.state().config.accept,
+        AnyHandle::Run(run) => run.state().setup().config.accept,
+        AnyHandle::Turns(_) => Via::Said,
+    };
+    if caller.via >= accept || matches!(call, Call::Progress { .. }) {
+        return Ok(());
+    }
+    let reason = hosts::calls::hint(call.tool(), caller.via, accept);
+    Err(Refused::new(Rule::Unattested, reason, "call the tool of the MCP server aldis"))
+}
+
+/// Takes what looks like a secret out of the words of a call.
+pub(crate) fn without_secrets(call: &Call) -> Call {
+    let clean = serde_json::to_value(call).and_then(|mut value| {
+        redact_value(&mut value);
+        serde_json::from_value(value)
+    });
+    clean.unwrap_or_else(|_| call.clone())
 }
 
 /// Refuses words that are missing, not filled in, or too many.

@@ -129,7 +129,7 @@ pub(super) fn run(io: &mut Io, args: SignalArgs) -> Result<Outcome, CommandError
     let call = args.report.call();
     let caller = of_variables(project::current()?, &Env::of_process(), Via::Receipt);
     let reply = match notify::open_engine(io.state_dir.as_deref()) {
-        Ok(engine) => calls::call(&engine, clock::now()?, &caller, call.clone()),
+        Ok(engine) => calls::call(&engine, clock::wall(), &caller, call.clone()),
         Err(error) => calls::unavailable(&error.to_string()),
     };
     let reply = match reply.is_refused_by(Rule::StoreUnavailable) {
@@ -167,7 +167,7 @@ fn written_down(
     let record = CallRecord {
         session: caller.session.clone(),
         agent: caller.agent,
-        ..CallRecord::new(clock::now()?, Via::Receipt, call)?
+        ..CallRecord::new(clock::wall(), Via::Receipt, calls::without_secrets(&call))?
     };
     let id = record.id.clone();
     Ok(match spool::write(&caller.directory, caller.run.clone(), record) {

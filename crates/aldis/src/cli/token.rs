@@ -3,17 +3,18 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use aldis_signal::time::Timestamp;
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::config::Seconds;
 use crate::settings::project::{self, Place};
-use crate::settings::tokens::{self, NewToken, Scope};
+use crate::settings::tokens::{self, NewToken, Scope, Token};
 use crate::settings::{clock, home};
-use crate::view::{display, json as lines};
+use crate::view::wire::call::TokenLine;
+use crate::view::{display, json};
 
 /// Make and revoke tokens for agents that report over HTTP
 ///
@@ -82,9 +83,8 @@ pub(super) fn run(io: &mut Io, command: &TokenCommand) -> Result<Outcome, Comman
             };
             let (secret, token) = tokens::create(&state, new)?;
             if args.json {
-                let line = json!({ "v": 1, "id": token.id(), "token": secret, "agent": token.agent,
-                                   "expires": token.expires.to_string() });
-                lines::write_line(&mut io.stdout, &line)?;
+                let line = TokenLine { token: Some(secret), ..line_of(&token, now) };
+                json::write_line(&mut io.stdout, &line)?;
             } else {
                 writeln!(io.stdout, "{secret}")?;
                 let until = token.expires;
@@ -97,17 +97,14 @@ pub(super) fn run(io: &mut Io, command: &TokenCommand) -> Result<Outcome, Comman
         }
         TokenCommand::List(args) => {
             for token in tokens::list(&state)? {
-                let valid = token.expires > now;
-                let (id, agent) = (token.id(), display::line(&token.agent));
+                let line = line_of(&token, now);
                 if args.json {
-                    let line = json!({ "v": 1, "id": id, "agent": token.agent, "run": token.run,
-                                       "scope": token.scope, "expires": token.expires.to_string(),
-                                       "valid": valid });
-                    lines::write_line(&mut io.stdout, &line)?;
+                    json::write_line(&mut io.stdout, &line)?;
                     continue;
                 }
-                let until = if valid { "valid until" } else { "expired at" };
-                writeln!(io.stdout, "{id}  {agent}  {until} {}", token.expires)?;
+                let until = if line.valid { "valid until" } else { "expired at" };
+                let agent = display::line(&line.agent);
+                writeln!(io.stdout, "{}  {agent}  {until} {}", line.id, line.expires)?;
             }
         }
         TokenCommand::Revoke(args) => {
@@ -119,4 +116,19 @@ pub(super) fn run(io: &mut Io, command: &TokenCommand) -> Result<Outcome, Comman
         }
     }
     Ok(Outcome::Yes)
+}
+
+/// A token as programs read it, without its secret.
+fn line_of(token: &Token, now: Timestamp) -> TokenLine {
+    let Scope::Signal = token.scope;
+    TokenLine {
+        v: 1,
+        id: token.id().to_owned(),
+        scope: "signal".to_owned(),
+        agent: token.agent.clone(),
+        run: token.run.clone(),
+        expires: token.expires.to_string(),
+        valid: token.expires > now,
+        token: None,
+    }
 }

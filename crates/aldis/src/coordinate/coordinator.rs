@@ -125,6 +125,7 @@ impl<'w, M: Machine> Core<'w, M> {
     ) -> Result<(), CommandError> {
         let root = Place::of(directory, None).root().to_owned();
         self.patiently(|run, engine, now| spool::collect(engine, now, &root, (run.id(), session)))
+            .map(drop)
     }
 
     /// Takes over what somebody else decided. Returns what our own events mean then.

@@ -160,8 +160,9 @@ impl Hook<'_> {
             (None, None) => return Ok(None),
         };
         let position = live.as_ref().and_then(|live| live.state().read_cursor.clone());
-        if let Some(live) = live.as_mut().filter(|_| is_stop) {
-            spool::collect(engine, self.now, self.place.root(), (live.id(), session))?;
+        if let Some(live) = live.as_mut().filter(|_| is_stop)
+            && spool::collect(engine, self.now, self.place.root(), (live.id(), session))?
+        {
             live.refresh(engine, self.now)?;
         }
         let waiting = live.as_ref().map(PhasesRun::waiting_calls).unwrap_or_default();

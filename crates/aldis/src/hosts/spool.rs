@@ -65,7 +65,8 @@ pub(crate) fn write(
     Ok(path)
 }
 
-/// Moves the reports that wait in a work tree for this run, or for this session, into the store.
+/// Moves the reports that wait in a work tree for this run, or for this session, into the store. Returns
+/// whether there were any.
 ///
 /// # Errors
 ///
@@ -75,8 +76,9 @@ pub(crate) fn collect(
     now: Timestamp,
     root: &Path,
     (run, session): (&RunId, Option<&str>),
-) -> Result<(), EngineError> {
-    let Ok(entries) = fs::read_dir(root.join(SPOOL)) else { return Ok(()) };
+) -> Result<bool, EngineError> {
+    let Ok(entries) = fs::read_dir(root.join(SPOOL)) else { return Ok(false) };
+    let mut moved = false;
     for entry in entries.flatten().take(FILES_MAX) {
         let path = entry.path();
         let Some(Spooled { v: 1, run: named, mut record }) = read(&path) else { continue };
@@ -92,8 +94,9 @@ pub(crate) fn collect(
         record.at = record.at.min(now);
         engine.record_call(now, run, &record)?;
         let _removed = fs::remove_file(&path);
+        moved = true;
     }
-    Ok(())
+    Ok(moved)
 }
 
 /// Keeps git from showing the directory. Where that is not possible, whoever looks leaves it out.

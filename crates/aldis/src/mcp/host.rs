@@ -65,10 +65,16 @@ impl Known {
 pub(crate) fn of_variables(directory: PathBuf, env: &Env, via: Via) -> Caller {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (session, agent) = (env.session().map(str::to_owned), variable(calls::AGENT));
+    let run = variable(calls::RUN);
+    // Whoever knows neither run nor session may be anybody who works in this directory.
+    let via = match via {
+        Via::Receipt if run.is_none() && session.is_none() => Via::Said,
+        via => via,
+    };
     Caller {
         inherits: session.is_some(),
         session,
-        run: variable(calls::RUN),
+        run,
         agent: agent.as_deref().and_then(|agent| agent.parse().ok()),
         name: agent,
         ..Caller::at(directory, via)

@@ -225,23 +225,24 @@ fn a_store_that_cannot_be_used_is_an_answer() {
 
 #[test]
 fn a_thousand_calls_at_once_are_kept() {
-    const CALLS: u64 = 1_000;
-    let project = Project::new();
+    const CALLS: usize = 1_000;
+    let project = Project::new().patient();
     project.start(&[]);
-    let mut client = Client::start(&project, Era::New, S1);
-    for number in 0..CALLS {
-        let params = json!({"name": "complete", "arguments": {"summary": format!("part {number}")},
-                            "_meta": {"claudecode/toolUseId": format!("toolu_{number}")}});
-        client.send("tools/call", params);
-    }
+    let mut client = Client::start(&project, Era::Old, S1);
+    let calls: Vec<Value> = (0..CALLS)
+        .map(|number| {
+            json!({"name": "complete", "arguments": {"summary": format!("part {number}")},
+                   "_meta": {"claudecode/toolUseId": format!("toolu_{number}")}})
+        })
+        .collect();
     let (mut answered, mut kept) = (HashSet::new(), HashSet::new());
-    for _ in 0..CALLS {
-        let answer = client.read();
+    for answer in client.call_at_once(&calls) {
         let told = &answer["result"]["structuredContent"];
         assert_eq!(told["accepted"], true, "{answer}");
         assert!(answered.insert(answer["id"].as_u64().unwrap()));
         assert!(kept.insert(told["id"].as_str().unwrap().to_owned()));
     }
+    assert_eq!(kept.len(), CALLS);
     client.end();
     project.stop("I am through.");
     assert_eq!(project.status()["phase"], "init");

@@ -1,31 +1,7 @@
 //! What a call is answered: whether it counts, by which rule not, and what comes next.
 
+pub(crate) use crate::view::wire::call::CallReply;
 use aldis_machine::calls::Unreportable;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-/// The answer to a call. Members are only added.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct CallReply {
-    /// The version of the form.
-    pub(crate) v: u32,
-    /// Whether the call counts, as far as that is known before the agent stops.
-    pub(crate) accepted: bool,
-    /// The run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) run: Option<String>,
-    /// The id of the call, by which the transcript vouches for it; missing where nothing was kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
-    /// The rule that refuses it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rule: Option<String>,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reason: Option<String>,
-    /// What to do now.
-    pub(crate) next: String,
-}
 
 /// Why a call does not count.
 #[derive(Clone, Debug)]
@@ -49,6 +25,8 @@ pub(crate) enum Rule {
     RunEnded,
     /// The store could not be written.
     StoreUnavailable,
+    /// It came in a way that is not enough here.
+    Unattested,
 }
 
 impl Rule {
@@ -59,6 +37,7 @@ impl Rule {
             Self::OtherSession => "call/other-session",
             Self::RunEnded => "call/run-ended",
             Self::StoreUnavailable => "call/store-unavailable",
+            Self::Unattested => "call/unattested",
         }
     }
 }
@@ -77,7 +56,7 @@ impl From<Unreportable> for Refused {
 
 impl CallReply {
     /// A call that counts.
-    pub(super) fn accepted(run: &str, id: Option<String>, next: String) -> Self {
+    pub(crate) fn accepted(run: &str, id: Option<String>, next: String) -> Self {
         let run = Some(run.to_owned());
         Self { v: 1, accepted: true, run, id, rule: None, reason: None, next }
     }

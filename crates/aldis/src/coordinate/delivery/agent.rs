@@ -48,8 +48,10 @@ pub(super) struct Reported {
     limited: Option<(String, Option<Timestamp>)>,
     /// Why its host gave up.
     host_failed: Option<String>,
-    /// The answers to its calls that nobody was told of.
+    /// The answers to its calls.
     answers: Vec<ToolAnswer>,
+    /// How many of them were looked at.
+    answers_seen: usize,
     /// Whether it gave a checkpoint that nobody was told of.
     checkpoint: bool,
     /// Whether it wrote anything that nobody was told of.
@@ -205,9 +207,10 @@ impl Reported {
         }
     }
 
-    /// Returns the answers to its calls so far.
-    pub(super) fn answers(&self) -> &[ToolAnswer] {
-        &self.answers
+    /// Returns the answers to its calls since this was last asked.
+    pub(super) fn new_answers(&mut self) -> &[ToolAnswer] {
+        let seen = std::mem::replace(&mut self.answers_seen, self.answers.len());
+        self.answers.get(seen..).unwrap_or_default()
     }
 
     fn shorten(&mut self) {

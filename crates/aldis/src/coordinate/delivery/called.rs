@@ -18,14 +18,20 @@ impl DeliveryConduct<'_> {
     /// Tells the machine of checkpoints that agents at work gave by calls: all else counts when they
     /// end.
     pub(super) fn report_called(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
-        let at_work = self.agents.values().filter(|at_work| !at_work.given_up);
+        let mut answers = Vec::new();
+        for at_work in self.agents.values_mut().filter(|at_work| !at_work.given_up) {
+            let new = at_work.reported.new_answers().to_vec();
+            answers.extend(new.into_iter().map(|answer| (at_work.dispatch.clone(), answer)));
+        }
+        if answers.is_empty() {
+            return Ok(());
+        }
+        heed_others(core, self)?;
         let mut reports = Vec::new();
-        for at_work in at_work {
-            for answer in at_work.reported.answers() {
-                let call = calls::answered(core.run(), answer);
-                let progress = call.filter(|it| matches!(it.call, Call::Progress { .. }));
-                reports.extend(progress.map(|call| (at_work.dispatch.clone(), call)));
-            }
+        for (dispatch, answer) in answers {
+            let call = calls::answered(core.run(), &answer);
+            let progress = call.filter(|it| matches!(it.call, Call::Progress { .. }));
+            reports.extend(progress.map(|call| (dispatch, call)));
         }
         for (dispatch, call) in reports {
             let mut reply = AgentReply::default();

@@ -65,6 +65,26 @@ impl Client {
         last
     }
 
+    /// Calls a tool many times at once, and returns what is told in whatever order.
+    pub(super) fn call_at_once(&mut self, calls: &[Value]) -> Vec<Value> {
+        let Self { stdin, stdout, .. } = self;
+        // Written while answers are read, as hosts do: pipes are short.
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for (id, params) in calls.iter().enumerate() {
+                    let call = json!({"jsonrpc": "2.0", "id": id + 1_000_000,
+                                      "method": "tools/call", "params": params});
+                    writeln!(stdin, "{call}").unwrap();
+                }
+            });
+            let mut lines = stdout.lines();
+            calls
+                .iter()
+                .map(|_| serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap())
+                .collect()
+        })
+    }
+
     /// Reads the next line, which must be JSON.
     pub(super) fn read(&mut self) -> Value {
         let mut line = String::new();

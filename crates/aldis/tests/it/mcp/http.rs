@@ -1,7 +1,6 @@
 //! `/mcp` of the server: the same tools, behind its checks and tokens.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -17,10 +16,7 @@ fn token(project: &Project, args: &[&str]) -> String {
 }
 
 fn server(project: &Project) -> Server {
-    let mut command = Command::new(ALDIS);
-    command.env_clear().args(["serve", "--listen", "127.0.0.1:0", "--state-dir"]);
-    command.arg(project.state_dir());
-    Server::start_command(&project.state_dir(), command)
+    Server::start(&project.state_dir())
 }
 
 /// Posts a request of the new era. Returns the status and the body.
@@ -41,7 +37,9 @@ fn post(server: &Server, token: &str, origin: Option<&str>, body: &Value) -> (u1
         body.len()
     );
     let got = server.raw(request.as_bytes()).unwrap();
-    (got.status, serde_json::from_str(&got.text).unwrap_or_default())
+    // The body may come in one chunk with its length around it.
+    let json = got.text.find('{').zip(got.text.rfind('}')).map(|(from, to)| &got.text[from..=to]);
+    (got.status, json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default())
 }
 
 fn complete() -> Value {
