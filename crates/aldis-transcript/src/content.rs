@@ -114,6 +114,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
             id: block.str("tool_use_id"),
             content: block.get("content"),
             is_error: block.is_true("is_error"),
+            exit_code: exit_code(&block),
             ..CallResult::default()
         }),
         "thinking" => Item::Thought(raw),
@@ -121,6 +122,13 @@ fn block(raw: Raw<'_>) -> Block<'_> {
         kind => Item::Record { by: tool(format!("{kind} block")), value: Some(raw) },
     };
     Block::Other(item)
+}
+
+/// The exit code of a command that failed. It has no member of its own, and opens the text.
+fn exit_code(result: &Members<'_>) -> Option<i64> {
+    let content = result.get("content").filter(|_| result.is_true("is_error"))?;
+    let text = text_of(content);
+    text.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
 }
 
 fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Call<'a> {

@@ -231,6 +231,10 @@ pub(crate) struct CallResult<'a> {
     /// The host's own record of the answer, which may say more.
     pub(crate) copy: Option<Raw<'a>>,
     pub(crate) is_error: bool,
+    /// The exit code of a command, where the host names it.
+    pub(crate) exit_code: Option<i64>,
+    /// More of this answer follows.
+    pub(crate) is_partial: bool,
     /// The host's name for the sub-agent that answers.
     pub(crate) agent: Option<Cow<'a, str>>,
 }

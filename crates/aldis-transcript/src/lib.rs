@@ -295,8 +295,10 @@ impl<'f> Reader<'f> {
         let (messages, agent, is_live) = (&mut self.messages, &self.agent, self.format.is_live());
         let mut events = self.events.as_mut();
         let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {
+            // What was said before something happened is told before it.
+            let mut happened = Vec::new();
             if let Some(events) = events.as_mut().filter(|_| is_live) {
-                events.entry(&entry, now, &mut |event| sink(Output::Event(event)));
+                events.entry(&entry, now, &mut |event| happened.push(event));
             }
             if let Some(agent) = agent {
                 entry.turn_to(agent);
@@ -309,6 +311,7 @@ impl<'f> Reader<'f> {
                 signals_only: self.signals_only,
             };
             messages.take(Source { number, bytes, wanted: &wanted }, entry, &mut out);
+            happened.into_iter().for_each(|event| sink(Output::Event(event)));
         };
         if decode_line(&mut **decoder, bytes, &wanted, &mut each).is_err() {
             self.skipped += 1;

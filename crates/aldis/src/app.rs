@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub mod formats;
 pub(crate) mod output;
 pub mod reference;
+pub(crate) mod report;
 pub(crate) mod retention;
 pub(crate) mod scan;
 pub(crate) mod selection;

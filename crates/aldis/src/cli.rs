@@ -19,6 +19,7 @@ mod output;
 mod plan;
 mod prompt;
 mod replay;
+mod report;
 mod run;
 mod scan;
 mod schema;
@@ -106,6 +107,7 @@ enum Command {
     Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    Report(report::ReportArgs),
     /// Resume a paused run
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
@@ -184,13 +186,32 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     };
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
+    io.verbose = cli.logging.is_verbose();
     if let Some(manner) = cli.command.logs()
         && let Err(error) = cli.logging.start(manner, io.color_stderr)
     {
         report(io, &error);
         return Outcome::Error.code();
     }
-    let result = match cli.command {
+    let is_hook = matches!(cli.command, Command::Hook(_));
+    let result = dispatch(io, cli.command);
+    // Nothing after it may change what the host is told.
+    if let (true, Ok(outcome)) = (is_hook, &result) {
+        return outcome.code();
+    }
+    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
+        Ok(outcome) => outcome.code(),
+        Err(CommandError::Closed) => Outcome::Yes.code(),
+        Err(error) => {
+            report(io, &error);
+            Outcome::Error.code()
+        }
+    }
+}
+
+/// Runs a command.
+fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+    match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
         Command::Answer(args) => control::answer(io, &args),
@@ -203,8 +224,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
-        // Nothing after it may change what the host is told.
-        Command::Hook(args) => return hook::run(io, &args).code(),
+        Command::Hook(args) => Ok(hook::run(io, &args)),
         Command::Log(args) => log::run(io, &args),
         Command::Mcp(args) => mcp::run(io, &args),
         Command::Install(args) => install::run(io, &args),
@@ -213,6 +233,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Report(args) => report::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
@@ -229,14 +250,6 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
-    };
-    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
-        Ok(outcome) => outcome.code(),
-        Err(CommandError::Closed) => Outcome::Yes.code(),
-        Err(error) => {
-            report(io, &error);
-            Outcome::Error.code()
-        }
     }
 }
 

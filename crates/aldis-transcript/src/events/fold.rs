@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use super::resets::{Zone, resets_at};
 use super::text::Tail;
+use super::tool::{Told, told};
 use super::trouble::Kind;
 use super::{HostEvent, ToolAnswer};
-use crate::item::{CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool};
+use crate::item::{
+    Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool,
+};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -19,11 +22,18 @@ pub(crate) struct Events {
     tail: Tail,
     has_ended: bool,
     session: Option<String>,
-    /// The tools of the last calls.
-    calls: Recent<String>,
+    /// The last calls.
+    calls: Recent<KnownCall>,
     parts: Ledger,
     spent: Cost,
     error: Option<HostError>,
+}
+
+/// A call that was made.
+#[derive(Clone, Debug)]
+struct KnownCall {
+    name: String,
+    is_over: bool,
 }
 
 /// An error that may be the last thing a host reports, or not.
@@ -93,8 +103,8 @@ impl Fold<'_> {
         match item {
             Item::Session(id) => self.session(id),
             Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
-            Item::Call(call) => self.tool(&call.id, &call.name),
-            Item::Result(result) => self.answered(result, is_side),
+            Item::Call(call) => self.tool(call),
+            Item::Result(result) if !result.is_partial => self.tool_ended(result, is_side),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
                 self.known.parts.note(part, *cost);
@@ -124,25 +134,34 @@ impl Fold<'_> {
     }
 
     /// A tool was called; calls with a name are told once.
-    fn tool(&mut self, call: &str, name: &str) {
+    fn tool(&mut self, Call { id, name, about, input }: &Call<'_>) {
         self.worked();
+        let call = clip(id, NAME_MAX);
         if !call.is_empty() {
-            let call = clip(call, NAME_MAX);
             if self.known.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.known.calls.insert(&call, clip(name, NAME_MAX));
+            let name = clip(name, NAME_MAX);
+            self.known.calls.insert(&call, KnownCall { name, is_over: false });
         }
-        let name = if name.is_empty() { "tool" } else { name };
-        (self.sink)(HostEvent::Tool { name: clip(name, NAME_MAX) });
+        let name = clip(if name.is_empty() { "tool" } else { name }, NAME_MAX);
+        let Told { about, is_command, lines } = told(about.or(*input));
+        (self.sink)(HostEvent::Tool { call, name, about, is_command, lines });
     }
 
-    /// A call was answered. Of the tools only ours matter.
-    fn answered(&mut self, result: &CallResult<'_>, sidechain: bool) {
-        let called = self.known.calls.get_mut(&clip(&result.id, NAME_MAX));
-        if is_own_tool(&result.name) || called.is_some_and(|name| is_own_tool(name)) {
-            let call_id = clip(&result.id, NAME_MAX);
-            (self.sink)(HostEvent::Answered(ToolAnswer { call_id, ids: result.ids(), sidechain }));
+    /// A call was answered; one that nobody made is not told, unless it is of one of our tools.
+    fn tool_ended(&mut self, result: &CallResult<'_>, sidechain: bool) {
+        let call = clip(&result.id, NAME_MAX);
+        let known = self.known.calls.get_mut(&call);
+        if is_own_tool(&result.name) || known.is_some_and(|known| is_own_tool(&known.name)) {
+            let (call_id, ids) = (call.clone(), result.ids());
+            (self.sink)(HostEvent::Answered(ToolAnswer { call_id, ids, sidechain }));
+        }
+        let Some(known) = self.known.calls.get_mut(&call) else { return };
+        if !std::mem::replace(&mut known.is_over, true) {
+            let exit_code = result.exit_code;
+            let failed = result.is_error || exit_code.is_some_and(|code| code != 0);
+            (self.sink)(HostEvent::ToolEnded { call, failed, exit_code });
         }
     }
 

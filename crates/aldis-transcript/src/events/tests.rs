@@ -43,10 +43,17 @@ fn render(events: &[HostEvent]) -> String {
     };
     let word = |event: &HostEvent| match event {
         HostEvent::Session(id) => format!("session {id}"),
-        HostEvent::Tool { name } => format!("tool {name}"),
         HostEvent::Answered(ToolAnswer { call_id, ids, sidechain }) => {
             let who = if *sidechain { " of a sub-agent" } else { "" };
             format!("answered {call_id}{who}: {}", ids.join(" "))
+        }
+        HostEvent::Tool { name, about, lines, .. } => {
+            let lines = lines.map(|(more, less)| format!(" +{more} -{less}"));
+            format!("tool {name} {about}{}", lines.unwrap_or_default()).trim_end().to_owned()
+        }
+        HostEvent::ToolEnded { call, failed, exit_code } => {
+            let code = exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+            format!("{} {call}{code}", if *failed { "failed" } else { "ended" })
         }
         HostEvent::Denied { tool, what } => format!("denied {tool}: {what}"),
         HostEvent::Spent { tokens, micro_dollars } => format!("spent {tokens} ${micro_dollars}"),
@@ -102,9 +109,12 @@ fn answers_to_our_tools_are_told_apart() {
             "session s",
             "tool mcp__aldis__complete",
             "answered t1: aldis-call-7Bq",
+            "ended t1",
             "tool Bash",
+            "ended t2",
             "tool mcp__aldis__complete",
             "answered t3 of a sub-agent: ",
+            "ended t3",
         ],
     );
     let item = |kind: &str, result: &str| {
@@ -116,7 +126,7 @@ fn answers_to_our_tools_are_told_apart() {
     check(
         Format::CodexExec,
         &[&item("started", "null"), &item("completed", done)],
-        &["tool aldis/complete", "answered item_1: aldis-call-9k"],
+        &["tool aldis/complete", "answered item_1: aldis-call-9k", "ended item_1"],
     );
 }
 

@@ -129,7 +129,7 @@ impl Decode for Exec {
         {
             let item = Members::of(raw)?;
             entry.id = item.text("id");
-            work(&mut entry.items, &item, (kind == "item.completed").then_some(raw));
+            work(&mut entry.items, &item, raw, kind == "item.completed");
             return Ok(vec![entry]);
         }
         let items = &mut entry.items;
@@ -163,8 +163,9 @@ impl Decode for Exec {
     }
 }
 
-/// Reads an item of the stream; `whole` is what it is once it is complete.
-fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<Raw<'a>>) {
+/// Reads an item of the stream, which is complete or not.
+fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, raw: Raw<'a>, is_complete: bool) {
+    let whole = is_complete.then_some(raw);
     let (kind, id) = (item.str("type"), item.str("id"));
     let mut name = item.text("tool").unwrap_or_else(|| kind.clone());
     if item.str("status") == "declined" {
@@ -188,13 +189,19 @@ fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<Raw<'a>
                 name = format!("{server}/{name}").into();
             }
             let (id, name) = (id.clone(), name.clone());
-            items.push(Item::Call(Call { id, name, ..Call::default() }));
+            items.push(Item::Call(Call { id, name, about: Some(raw), ..Call::default() }));
         }
         // A list of plans is no work.
         _ => {}
     }
     if whole.is_some() {
-        let content = whole;
-        items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+        items.push(Item::Result(CallResult {
+            id,
+            name,
+            content: whole,
+            is_error: item.str("status") == "failed",
+            exit_code: item.integer("exit_code"),
+            ..CallResult::default()
+        }));
     }
 }

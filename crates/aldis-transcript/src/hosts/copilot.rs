@@ -93,7 +93,8 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
         "tool.execution_complete" => {
             let result = data.get("result");
             let content = data.object("result").get("content").or(result);
-            items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+            let is_error = data.has("success") && !data.is_true("success");
+            items.push(Item::Result(CallResult { id, content, is_error, ..CallResult::default() }));
             return;
         }
         "user.message" => {

@@ -105,8 +105,13 @@ impl Decode for Stream {
                 items.push(Item::Call(Call { id, name, about: input, input }));
             }
             "tool_result" => {
-                let content = line.any(&["output", "error"]);
-                items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+                items.push(Item::Result(CallResult {
+                    id,
+                    name,
+                    content: line.any(&["output", "error"]),
+                    is_error: line.str("status") == "error",
+                    ..CallResult::default()
+                }));
             }
             kind => {
                 match kind {

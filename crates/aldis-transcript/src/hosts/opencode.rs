@@ -90,7 +90,7 @@ impl OpenCode {
             "tool" => {
                 let (name, state) = (part.str("tool"), part.object("state"));
                 let id = part.any_text(&["callID", "id"]).unwrap_or_default();
-                let (input, content) = (state.get("input"), state.get("output"));
+                let (input, content) = (state.get("input"), state.any(&["output", "error"]));
                 let call = Call { id: id.clone(), name: name.clone(), about: input, input };
                 items.push(Item::Call(call));
                 if content.is_some() {
@@ -98,6 +98,8 @@ impl OpenCode {
                         id,
                         name,
                         content,
+                        is_error: state.str("status") == "error",
+                        exit_code: state.object("metadata").integer("exit"),
                         ..CallResult::default()
                     }));
                 }

@@ -99,7 +99,7 @@ pub(super) struct DeliverArgs {
     #[arg(long)]
     no_wait: bool,
 
-    /// Do not show each decision
+    /// Do not show each decision (-v shows what the agents say and do, too)
     #[arg(long, short)]
     quiet: bool,
 

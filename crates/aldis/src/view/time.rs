@@ -38,7 +38,8 @@ pub(crate) fn clock_time(at: Timestamp) -> String {
     written(at, "%H:%M:%S")
 }
 
-fn written(at: Timestamp, format: &str) -> String {
+/// A moment in this machine's zone, in a form of `strftime`.
+pub(crate) fn written(at: Timestamp, format: &str) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millis()) {
         Ok(moment) => moment.to_zoned(LOCAL.clone()).strftime(format).to_string(),
         Err(_) => at.to_string(),
@@ -56,7 +57,7 @@ pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
 }
 
 /// A span as people say it.
-fn rough(span: Duration) -> String {
+pub(crate) fn rough(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         0..=119 => counted(seconds, "second"),
@@ -74,6 +75,15 @@ pub(crate) fn elapsed(span: Duration) -> String {
         format!("{hours}:{minutes:02}:{seconds:02}")
     } else {
         format!("{minutes:02}:{seconds:02}")
+    }
+}
+
+/// A limit of time, as short as it can be said: `2 h`, `90 min`.
+pub(crate) fn short(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds > 0 && seconds % 3_600 == 0 => format!("{} h", seconds / 3_600),
+        seconds if seconds > 0 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 

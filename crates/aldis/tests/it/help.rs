@@ -36,6 +36,7 @@ const COMMANDS: &[&[&str]] = &[
     &["watch"],
     &["log"],
     &["output"],
+    &["report"],
     &["store"],
     &["store", "prune"],
     &["step"],

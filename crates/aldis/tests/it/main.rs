@@ -13,6 +13,8 @@ mod help;
 mod histories;
 mod hosts;
 mod install;
+#[cfg(target_os = "linux")]
+mod live;
 mod logging;
 mod mcp;
 mod notices;
@@ -21,6 +23,7 @@ mod phases;
 mod plans;
 mod plugins;
 mod real_hosts;
+mod report;
 mod run;
 mod sandbox;
 mod scan;

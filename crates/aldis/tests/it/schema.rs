@@ -22,7 +22,7 @@ fn formats_are_listed() {
     dialect         a dialect file
     dialects-list   a line of `aldis dialects list --json`
     run             a run: `aldis auto ... --json`, `aldis status --json`
-    live            a line of `aldis run --json`
+    live            a line of `aldis run --json` and `aldis deliver --json`
     task            a line of `aldis tasks --json`
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
@@ -39,6 +39,7 @@ fn formats_are_listed() {
     install         the line of `aldis install --json` and `aldis uninstall --json`
     call            the answer to a report: the tools of `aldis mcp`, `aldis signal --json`
     token           a line of `aldis token new --json` and `aldis token list --json`
+    report          what `aldis report --json` prints
     store-prune     the line of `aldis store prune --json`
     ");
 }

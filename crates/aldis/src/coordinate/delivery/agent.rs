@@ -1,17 +1,19 @@
 //! One agent of a delivery, from its start to its last message.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use aldis_machine::delivery::{AgentReply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
-use aldis_signal::{Finding, Rules, Token};
+use aldis_signal::{Finding, Role as SaidBy, Rules, Token};
 use aldis_transcript::events::{HostEvent, ToolAnswer};
 
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
 use crate::coordinate::world::Stream;
 use crate::hosts;
+use crate::view::live::delivery::DeliveryReporter;
+use crate::view::live::tools::ToolCall;
 
 /// How much of plain text is kept: a signal stands at the end, with its body.
 const TEXT_MAX: usize = 1 << 20;
@@ -121,12 +123,22 @@ impl<'r> AgentAtWork<'r> {
     }
 
     /// Reads what it wrote.
-    pub(super) fn read(&mut self, stream: Stream, bytes: &[u8], now: Timestamp) {
+    pub(super) fn read(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        now: Timestamp,
+        board: &mut DeliveryReporter,
+    ) {
         self.reported.active = true;
+        let (dispatch, directory) = (&self.dispatch, &self.directory);
         match stream {
             Stream::Stdout => {
                 let reported = &mut self.reported;
-                self.session.stdout(bytes, now, &mut |report| reported.take(report));
+                self.session.stdout(bytes, now, &mut |report| {
+                    show(board, now, (dispatch, directory), &report);
+                    reported.take(report);
+                });
             }
             Stream::Stderr => self.session.stderr(bytes),
         }
@@ -138,10 +150,13 @@ impl<'r> AgentAtWork<'r> {
     }
 
     /// Its process has ended.
-    pub(super) fn finish(self, exit: Exit, now: Timestamp) -> Last {
+    pub(super) fn finish(self, exit: Exit, now: Timestamp, board: &mut DeliveryReporter) -> Last {
         let before = self.spent_before();
-        let Self { mut reported, session, spent_told, directory, .. } = self;
-        session.finish(exit, now, &mut |report| reported.take(report));
+        let Self { mut reported, session, spent_told, dispatch, directory, .. } = self;
+        session.finish(exit, now, &mut |report| {
+            show(board, now, (&dispatch, &directory), &report);
+            reported.take(report);
+        });
         let unreported = less(less(reported.spent, before), spent_told);
         let Reported { text, spent, session, answers, limited, host_failed, .. } = reported;
         let ended = match limited {
@@ -168,6 +183,32 @@ impl<'r> AgentAtWork<'r> {
         let host = self.session.format().and_then(hosts::headless);
         let counts = host.is_some_and(|host| host.counts_sessions);
         if counts { self.spent_before } else { Usage::default() }
+    }
+}
+
+/// Shows what an agent says and does.
+fn show(
+    board: &mut DeliveryReporter,
+    now: Timestamp,
+    (dispatch, directory): (&Dispatch, &Path),
+    report: &Report,
+) {
+    match report {
+        Report::Text { origin, text, .. }
+            if matches!(origin.role, SaidBy::Assistant | SaidBy::Subagent) =>
+        {
+            let own = origin.role == SaidBy::Assistant && !origin.sidechain;
+            board.said(now, dispatch, (own, text));
+        }
+        Report::Host(HostEvent::Tool { call, name, about, is_command, lines }) => {
+            let (is_command, lines) = (*is_command, *lines);
+            let call = ToolCall { call, name, about, is_command, lines };
+            board.tool(now, dispatch, &call, directory);
+        }
+        Report::Host(HostEvent::ToolEnded { call, failed, exit_code }) => {
+            board.tool_ended(now, dispatch, (call, *failed, *exit_code));
+        }
+        _ => {}
     }
 }
 
@@ -203,7 +244,8 @@ impl Reported {
             Report::Host(HostEvent::Retrying { .. }) => self.waiting = true,
             Report::Host(HostEvent::Ended { .. }) => self.over = true,
             Report::Host(HostEvent::Answered(answer)) => self.answers.push(answer),
-            Report::Host(HostEvent::Denied { .. }) | Report::Text { .. } => {}
+            Report::Host(HostEvent::ToolEnded { .. } | HostEvent::Denied { .. })
+            | Report::Text { .. } => {}
         }
     }
 
