@@ -8,9 +8,7 @@ use super::text::Tail;
 use super::tool::{Told, told};
 use super::trouble::Kind;
 use super::{HostEvent, ToolAnswer};
-use crate::item::{
-    Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool,
-};
+use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
