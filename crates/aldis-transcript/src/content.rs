@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::ending::Form;
 use super::item::{Call, CallResult, Item, tool, user};
 use super::members::{Members, Raw, elements, member_strings, string};
 use super::out::join;
@@ -104,6 +105,8 @@ fn block(raw: Raw<'_>) -> Block<'_> {
                 id: response.str("id"),
                 name: response.str("name"),
                 content: response.get("response"),
+                is_error: response.object("response").has("error"),
+                form: Some(Form::Labelled),
                 ..CallResult::default()
             })
         }
@@ -114,7 +117,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
             id: block.str("tool_use_id"),
             content: block.get("content"),
             is_error: block.is_true("is_error"),
-            exit_code: exit_code(&block),
+            form: Some(Form::First),
             ..CallResult::default()
         }),
         "thinking" => Item::Thought(raw),
@@ -122,13 +125,6 @@ fn block(raw: Raw<'_>) -> Block<'_> {
         kind => Item::Record { by: tool(format!("{kind} block")), value: Some(raw) },
     };
     Block::Other(item)
-}
-
-/// The exit code of a command that failed. It has no member of its own, and opens the text.
-fn exit_code(result: &Members<'_>) -> Option<i64> {
-    let content = result.get("content").filter(|_| result.is_true("is_error"))?;
-    let text = text_of(content);
-    text.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
 }
 
 fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Call<'a> {

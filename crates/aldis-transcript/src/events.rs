@@ -17,12 +17,11 @@
 mod fold;
 mod resets;
 mod text;
-mod tool;
 pub(crate) mod trouble;
 
 pub use crate::item::is_own_tool;
 use aldis_signal::time::Timestamp;
-pub(crate) use fold::Events;
+pub(crate) use fold::{Events, Ledger, Recent, clip};
 pub use resets::{Zone, resets_at};
 
 /// One thing that a host reports about itself. Exhaustive: a supervisor has a use for each.

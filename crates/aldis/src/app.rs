@@ -5,6 +5,7 @@ pub(crate) mod control;
 pub(crate) mod explain;
 pub mod formats;
 pub(crate) mod output;
+pub(crate) mod postmortem;
 pub mod reference;
 pub(crate) mod report;
 pub(crate) mod retention;

@@ -17,6 +17,7 @@ mod logging;
 mod mcp;
 mod output;
 mod plan;
+mod postmortem;
 mod prompt;
 mod replay;
 mod report;
@@ -105,6 +106,7 @@ enum Command {
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
+    Postmortem(postmortem::PostmortemArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
     Report(report::ReportArgs),
@@ -193,12 +195,11 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         report(io, &error);
         return Outcome::Error.code();
     }
-    let is_hook = matches!(cli.command, Command::Hook(_));
-    let result = dispatch(io, cli.command);
     // Nothing after it may change what the host is told.
-    if let (true, Ok(outcome)) = (is_hook, &result) {
-        return outcome.code();
+    if let Command::Hook(args) = &cli.command {
+        return hook::run(io, args).code();
     }
+    let result = perform(io, cli.command);
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),
         Err(CommandError::Closed) => Outcome::Yes.code(),
@@ -209,8 +210,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     }
 }
 
-/// Runs a command.
-fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
     match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
@@ -231,6 +231,7 @@ fn dispatch(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
         Command::Plan(command) => plan::run(io, command),
+        Command::Postmortem(args) => postmortem::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Report(args) => report::run(io, &args),

@@ -4,6 +4,7 @@ pub(crate) mod display;
 pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod paint;
+pub(crate) mod postmortem;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod run_view;

@@ -25,7 +25,7 @@ fn host_events(voice: &Voice, text: &str) -> Vec<HostEvent> {
     let mut found = Vec::new();
     let mut sink = |output| match output {
         Output::Event(event) => found.push(event),
-        Output::Message(_) => {}
+        Output::Activity(_) | Output::Message(_) => {}
     };
     let reader = Reader::new(detect(text.as_bytes())).following();
     let mut reader = reader.with_events(Zone::utc());

@@ -25,7 +25,7 @@ fn read<'a>(input: Input, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Hos
     let mut found = Vec::new();
     let mut sink = |output| match output {
         Output::Event(event) => found.push(event),
-        Output::Message(_) => {}
+        Output::Activity(_) | Output::Message(_) => {}
     };
     let chunks: Vec<&[u8]> = chunks.into_iter().collect();
     let format = input.resolve(&chunks.concat());

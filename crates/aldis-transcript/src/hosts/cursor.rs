@@ -76,6 +76,7 @@ impl Stream {
                 name: other_name,
                 content: raw,
                 is_error: result.iter().next().is_some() && !result.has("success"),
+                is_refused: result.has("rejected") || result.has("permissionDenied"),
                 exit_code: end.and_then(|end| end.integer("exitCode")),
                 ..CallResult::default()
             }));

@@ -53,7 +53,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         ..Answers::USUAL
     },
-    transcripts: Transcripts { folder: Some(".factory"), formats: &[Format::Droid] },
+    transcripts: Transcripts {
+        folder: Some(".factory"),
+        sessions: &["sessions"],
+        formats: &[Format::Droid],
+    },
     settings: SettingsFiles::new(".factory", "settings.json"),
     registration: Registration::Entries(Layout::GROUPED),
     ..HostSpec::USUAL

@@ -46,6 +46,13 @@ pub(crate) fn written(at: Timestamp, format: &str) -> String {
     }
 }
 
+/// The beginning of a day in this machine's zone: `2026-03-02`.
+pub(crate) fn local_day(text: &str) -> Option<Timestamp> {
+    let day: jiff::civil::Date = text.parse().ok()?;
+    let start = day.to_zoned(LOCAL.clone()).ok()?;
+    Some(Timestamp::from_millis(start.timestamp().as_millisecond()))
+}
+
 /// A moment as seen from now: `3 minutes ago`, `in 6 seconds`.
 pub(crate) fn relative(now: Timestamp, at: Timestamp) -> String {
     if at > now { format!("in {}", rough(at.since(now))) } else { ago(now, at) }

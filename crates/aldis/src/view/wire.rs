@@ -9,6 +9,7 @@ pub mod delivery;
 pub mod dialect_file;
 pub mod live;
 pub mod notice;
+pub mod postmortem;
 pub mod prune;
 pub mod registration;
 pub mod report;
@@ -209,6 +210,7 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
         "the line of `aldis install --json` and `aldis uninstall --json`";
     "call": call::CallReply, "the answer to a report: the tools of `aldis mcp`, `aldis signal --json`";
     "token": call::TokenLine, "a line of `aldis token new --json` and `aldis token list --json`";
+    "postmortem": postmortem::PostmortemLine, "a line of `aldis postmortem --json`";
     "report": report::ReportForm, "what `aldis report --json` prints";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
 };

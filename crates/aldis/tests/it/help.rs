@@ -15,6 +15,7 @@ const COMMANDS: &[&[&str]] = &[
     &["plan"],
     &["plan", "check"],
     &["plan", "new"],
+    &["postmortem"],
     &["prompt"],
     &["schema"],
     &["completions"],

@@ -5,6 +5,7 @@
 //! session notices. What the hook decides is tested without a host.
 
 mod called;
+mod postmortem;
 mod stage;
 mod supervised;
 

@@ -1,23 +1,39 @@
-//! What a call of a tool is about, in one line. Hosts hand the same few members to their tools, in
+//! What a call of a tool is about. Hosts hand the same few members to their tools, in
 //! wrappers of their own.
 
 use std::borrow::Cow;
 
-use super::fold::clip;
 use crate::members::{Members, Raw, elements, string};
 
 /// What is known of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) about: String,
-    pub(super) is_command: bool,
+pub(crate) struct Told {
+    /// A command, a path, a pattern: as much as the tool was told of it.
+    pub(crate) about: String,
+    pub(crate) is_command: bool,
+    /// A file is written.
+    pub(crate) is_write: bool,
     /// How many lines it adds and removes.
-    pub(super) lines: Option<(u64, u64)>,
+    pub(crate) lines: Option<(u64, u64)>,
 }
 
 /// Reads what a tool was told.
-pub(super) fn told(input: Option<Raw<'_>>) -> Told {
-    input.and_then(|input| within(&Members::lenient(input), DEPTH_MAX)).unwrap_or_default()
+pub(crate) fn told(input: Option<Raw<'_>>) -> Told {
+    let Some(raw) = input else { return Told::default() };
+    // Some hosts write the input as a string that holds an object, or a patch.
+    let text = string(raw);
+    let inside = text.as_deref().map_or_else(|| raw.bytes(), str::as_bytes);
+    match Members::of_bytes(inside) {
+        Ok(input) => within(&input, DEPTH_MAX).unwrap_or_default(),
+        Err(_) => text.as_deref().and_then(patch).unwrap_or_default(),
+    }
+}
+
+/// The files that a patch names.
+fn patch(text: &str) -> Option<Told> {
+    let mut lines = text.lines().filter(|line| line.starts_with("*** "));
+    let (_, file) = lines.find_map(|line| line.split_once(" File: "))?;
+    Some(Told { is_write: true, ..about(file) })
 }
 
 fn within(input: &Members<'_>, depth: usize) -> Option<Told> {
@@ -36,24 +52,27 @@ fn within(input: &Members<'_>, depth: usize) -> Option<Told> {
 
 /// What these members say, without what is within them.
 fn own(input: &Members<'_>) -> Option<Told> {
-    if let Some(command) = input.any(&COMMANDS) {
+    let path = input.any_text(&PATHS);
+    // What has a path, too, is an editor.
+    if let Some(command) = input.any(&COMMANDS).filter(|_| path.is_none()) {
         let words: Vec<Cow<'_, str>> = elements(command).into_iter().filter_map(string).collect();
         let command = words.join(" ");
         return Some(Told { is_command: true, ..about(of_shell(command.trim())) });
     }
-    if let Some(path) = input.any_text(&PATHS) {
-        return Some(Told { lines: lines(input), ..about(&path) });
+    if let Some(path) = path {
+        let is_write = CONTENTS.iter().any(|name| input.has(name));
+        return Some(Told { is_write, lines: lines(input), ..about(&path) });
     }
     let changes = input.list("changes").into_iter().map(Members::lenient);
     let paths: Vec<_> = changes.filter_map(|change| change.text("path")).collect();
     if !paths.is_empty() {
-        return Some(about(&paths.join(", ")));
+        return Some(Told { is_write: true, ..about(&paths.join(", ")) });
     }
     input.any_text(&OTHERS).map(|text| about(&text))
 }
 
 fn about(text: &str) -> Told {
-    Told { about: clip(text, ABOUT_MAX), ..Told::default() }
+    Told { about: text.trim().to_owned(), ..Told::default() }
 }
 
 /// The command that a shell is started for: `/bin/bash -lc 'cargo test'` is `cargo test`.
@@ -92,17 +111,26 @@ fn changed(old: &str, new: &str) -> (u64, u64) {
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 const PATHS: [&str; 6] =
     ["file_path", "notebook_path", "absolute_path", "filePath", "path", "target_file"];
-const OTHERS: [&str; 8] =
-    ["pattern", "query", "url", "skill", "description", "subject", "prompt", "task"];
+const OTHERS: [&str; 9] =
+    ["pattern", "query", "url", "skill", "question", "description", "subject", "prompt", "task"];
+/// Members of what is written into a file.
+const CONTENTS: [&str; 9] = [
+    "content",
+    "contents",
+    "edits",
+    "file_text",
+    "insert_text",
+    "newString",
+    "new_source",
+    "new_str",
+    "new_string",
+];
 /// Where hosts put what a tool is told.
 const WRAPPERS: [&str; 8] =
     ["input", "arguments", "args", "parameters", "rawInput", "value", "toolCall", "action"];
 
 /// How deep wrappers are opened.
 const DEPTH_MAX: usize = 3;
-
-/// The most characters of what a call is about.
-const ABOUT_MAX: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -111,7 +139,11 @@ mod tests {
     #[test]
     fn calls_are_told_in_a_line() {
         for (input, about, is_command, lines) in [
-            (r#"{"command":"npm  test\n"}"#, "npm test", true, None),
+            (r#"{"command":"npm  test\n"}"#, "npm  test", true, None),
+            (r#""{\"cmd\": \"make\"}""#, "make", true, None),
+            (r#"{"command":["bash","-lc","cargo test"]}"#, "cargo test", true, None),
+            (r#""*** Begin Patch\n*** Update File: a.rs\n@@""#, "a.rs", false, None),
+            (r#"{"command":"view","path":"a.rs"}"#, "a.rs", false, None),
             (r#"{"command":["git","status"]}"#, "git status", true, None),
             (r#"{"command":"/bin/bash -lc 'cargo test'"}"#, "cargo test", true, None),
             (r#"{"command":"fish -c"}"#, "fish -c", true, None),
@@ -139,7 +171,8 @@ mod tests {
         ] {
             let line = format!("{{\"input\":{input}}}");
             let told = told(Members::of_bytes(line.as_bytes()).unwrap().get("input"));
-            let want = Told { about: about.to_owned(), is_command, lines };
+            let is_write = lines.is_some() || input.contains("changes") || input.contains("***");
+            let want = Told { about: about.to_owned(), is_command, is_write, lines };
             assert_eq!(told, want, "{input}");
         }
     }
