@@ -68,7 +68,7 @@ macro_rules! with_machine {
     };
 }
 
-pub(crate) use with_machine;
+pub(crate) use {each, with_machine};
 
 macro_rules! from_handle {
     ($($variant:ident($machine:ident)),*) => {
@@ -136,6 +136,11 @@ impl AnyHandle {
             M::NAME
         }
         each!(self, handle => name(handle))
+    }
+
+    /// Returns whether it can still take steps.
+    pub fn is_active(&self) -> bool {
+        each!(self, handle => handle.state().summary().active)
     }
 
     /// Returns when its machine must be woken.

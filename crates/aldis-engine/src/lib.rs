@@ -55,6 +55,7 @@
 //! What is deliberately absent: a clock (times are arguments), processes, and any word for people.
 
 mod any;
+mod calls;
 mod effects;
 mod engine;
 mod error;
@@ -67,6 +68,7 @@ mod snapshot;
 mod upcast;
 
 pub use any::{AnyHandle, MACHINES, Preparation, Prepared};
+pub use calls::{CallAnswer, CallRecord};
 pub use effects::{Direct, NOTICE, NOTIFY, OutboundEffect, Route, RoutedRun, SINK};
 pub use engine::{Engine, NewRun, RequestOutcome};
 pub use error::EngineError;

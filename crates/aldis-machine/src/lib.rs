@@ -4,6 +4,7 @@
 //! makes the step durable and then performs the effects. Given the same events it takes the same
 //! steps, so a journal can be replayed.
 
+pub mod calls;
 pub mod delivery;
 pub(crate) mod evidence;
 pub(crate) mod limits;

@@ -49,7 +49,7 @@ pub use config::{
 };
 pub use counted::CountedSignals;
 pub use event::{BlockCap, Event, MustAllow, PhaseFinding, PhaseSignal, Stop};
-pub use ingest::{AgentMessage, closing_text, scan_messages};
+pub use ingest::{AgentMessage, call_finding, closing_text, scan_messages};
 pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
 pub use pipeline::{expected_signal, next_phase};
 pub use rule::{Rule, rule_of_0_1_0};

@@ -217,12 +217,22 @@ impl Signal {
         }
     }
 
+    /// Makes a signal that stands in no text: an agent reported it by a call. `raw` is what it sent.
+    pub fn by_call(dialect: &str, name: &str, meaning: Meaning, via: Via, raw: String) -> Self {
+        let place = Place { line: 1, column: 1, ..Place::default() };
+        Self { raw, via, ..Self::new(dialect, name, meaning, Origin::assistant(), place) }
+    }
+
     /// Returns whether it claims that a merge is resolved, which is less than that the work is done.
     /// The name is the same in every dialect that has such a signal.
     pub fn resolves_merge(&self) -> bool {
         self.meaning == Meaning::Done && &*self.name == MERGE_RESOLVED
     }
 }
+
+/// How the ids of calls begin that Aldis answered: a transcript that has one in the answer to a call of
+/// its tools vouches for that call.
+pub const CALL_ID: &str = "aldis-call-";
 
 /// The signal that claims that a merge is resolved, and nothing more.
 pub const MERGE_RESOLVED: &str = "RESOLVED";

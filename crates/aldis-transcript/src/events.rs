@@ -19,6 +19,7 @@ mod resets;
 mod text;
 pub(crate) mod trouble;
 
+pub use crate::item::is_own_tool;
 use aldis_signal::time::Timestamp;
 pub(crate) use fold::{Events, Ledger, Recent, clip};
 pub use resets::{Zone, resets_at};
@@ -50,6 +51,8 @@ pub enum HostEvent {
         /// The exit code of a command, where the host names it.
         exit_code: Option<i64>,
     },
+    /// A call of one of Aldis' own tools was answered.
+    Answered(ToolAnswer),
     /// The host denied the agent a permission. Once per call, where the host says so at all.
     Denied {
         /// The tool that the agent wanted to use, as the host calls it.
@@ -93,6 +96,17 @@ pub enum HostEvent {
         /// Why not, or what was unusual.
         what: Option<String>,
     },
+}
+
+/// The answer to a call of one of Aldis' own tools: what shows that the agent made the call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolAnswer {
+    /// The host's id of the call; empty where it has none.
+    pub call_id: String,
+    /// The ids in the answer that begin with [`CALL_ID`](aldis_signal::signal::CALL_ID).
+    pub ids: Vec<String>,
+    /// Whether a sub-agent made the call.
+    pub sidechain: bool,
 }
 
 /// Host events of plain text, such as a host's standard error: its last line may say why it ended.

@@ -13,6 +13,7 @@ use super::history::{Link, Rewind, Standing};
 use super::json::Malformed;
 use super::members::{Members, Raw, list};
 use aldis_signal::message::{Origin, Role};
+use aldis_signal::signal::CALL_ID;
 use aldis_signal::time::Timestamp;
 
 /// Reads the lines of one format.
@@ -267,6 +268,34 @@ pub(crate) struct CallResult<'a> {
     /// The host's name for the sub-agent that answers.
     pub(crate) agent: Option<Cow<'a, str>>,
 }
+
+impl CallResult<'_> {
+    /// Returns the ids of ours in the answer.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let mut ids = Vec::new();
+        for raw in [self.content, self.copy].into_iter().flatten() {
+            let bytes = raw.bytes();
+            for at in memchr::memmem::find_iter(bytes, CALL_ID).take(IDS_MAX) {
+                let tail = &bytes[at + CALL_ID.len()..];
+                let end = tail.iter().position(|byte| !byte.is_ascii_alphanumeric());
+                let tail = String::from_utf8_lossy(&tail[..end.unwrap_or(tail.len())]);
+                let id = format!("{CALL_ID}{tail}");
+                if !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+        }
+        ids
+    }
+}
+
+/// Returns whether a tool is one of ours, however the host spells the name of its server.
+pub fn is_own_tool(name: &str) -> bool {
+    name.contains("aldis")
+}
+
+/// How many ids of one answer are looked at.
+const IDS_MAX: usize = 16;
 
 /// Tokens and millionths of a dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

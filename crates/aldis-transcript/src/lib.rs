@@ -41,7 +41,7 @@ use item::{Decode, Entry, Wanted, decode_line};
 use lines::{Lines, trim};
 use messages::{Messages, Source};
 use out::Out;
-pub use summary::{LineSummary, Mark, summarize};
+pub use summary::{LineSummary, Mark, summarize, summarize_of_agent};
 
 use aldis_signal::message::{Message, Origin};
 use aldis_signal::time::Timestamp;

@@ -40,6 +40,8 @@ pub enum Mark {
     Result {
         /// The id of the call.
         id: String,
+        /// The ids of ours in the answer.
+        ids: Vec<String>,
     },
     /// The agent says something.
     Text,
@@ -55,6 +57,15 @@ pub enum Mark {
 /// assert_eq!(summarize(Format::CursorTranscript, line, None).marks, [Mark::Prompt]);
 /// ```
 pub fn summarize(format: Format, line: &[u8], session: Option<&str>) -> LineSummary {
+    summarize_as(format, line, session, false)
+}
+
+/// As [`summarize`], for the transcript of a sub-agent, which is the main agent there.
+pub fn summarize_of_agent(format: Format, line: &[u8], session: Option<&str>) -> LineSummary {
+    summarize_as(format, line, session, true)
+}
+
+fn summarize_as(format: Format, line: &[u8], session: Option<&str>, of_agent: bool) -> LineSummary {
     let line = trim(line);
     let mut summary = LineSummary::default();
     let Some(mut decoder) = decoder(format).filter(|_| is_file(format) && !line.is_empty()) else {
@@ -65,7 +76,7 @@ pub fn summarize(format: Format, line: &[u8], session: Option<&str>) -> LineSumm
         // What follows a rewind on its line is history that is written again.
         is_history |= entry.items.iter().any(|item| matches!(item, Item::Rewind(_)));
         if !is_history {
-            summary.add(&entry, session);
+            summary.add(&entry, session, of_agent);
         }
     };
     let _malformed = decode_line(&mut *decoder, line, &Wanted::new(line, &|_| true), &mut each);
@@ -89,13 +100,13 @@ fn is_file(format: Format) -> bool {
 }
 
 impl LineSummary {
-    fn add(&mut self, entry: &Entry<'_>, session: Option<&str>) {
+    fn add(&mut self, entry: &Entry<'_>, session: Option<&str>, of_agent: bool) {
         self.at = self.at.or(entry.at);
         let link = entry.link.as_ref();
         let own = link.and_then(|link| link.session.as_deref());
         let is_foreign = own.zip(session).is_some_and(|(own, session)| own != session);
         let is_team = link.is_some_and(|link| link.standing == Standing::Team);
-        if is_foreign || is_team || entry.is_side {
+        if is_foreign || is_team || entry.is_side && !of_agent {
             return;
         }
         for mark in entry.items.iter().filter_map(mark) {
@@ -118,7 +129,7 @@ fn mark(item: &Item<'_>) -> Option<Mark> {
         Item::Prompt { by, .. } if by.role == Role::User => Mark::Prompt,
         Item::Prompt { .. } => Mark::Notice,
         Item::Call(call) => Mark::Call { id: call.id.to_string(), name: call.name.to_string() },
-        Item::Result(result) => Mark::Result { id: result.id.to_string() },
+        Item::Result(result) => Mark::Result { id: result.id.to_string(), ids: result.ids() },
         _ => return None,
     })
 }

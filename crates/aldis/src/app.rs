@@ -1,5 +1,6 @@
 //! What commands, requests and calls do, whoever asks.
 
+pub(crate) mod calls;
 pub(crate) mod control;
 pub(crate) mod explain;
 pub mod formats;

@@ -17,6 +17,7 @@ mod install;
 mod log;
 mod logging;
 mod man;
+mod mcp;
 mod output;
 mod plan;
 mod postmortem;
@@ -27,10 +28,12 @@ mod run;
 mod scan;
 mod schema;
 mod serve;
+mod signal;
 mod status;
 mod step;
 mod store;
 mod tasks;
+mod token;
 mod trust;
 mod uninstall;
 mod watch;
@@ -102,6 +105,7 @@ enum Command {
     Install(install::InstallArgs),
     Log(log::LogArgs),
     Man(man::ManArgs),
+    Mcp(mcp::McpArgs),
     Output(output::OutputArgs),
     /// Pause a run
     Pause(control::ControlArgs),
@@ -117,12 +121,15 @@ enum Command {
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
     Serve(serve::ServeArgs),
+    Signal(signal::SignalArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
     #[command(subcommand)]
     Store(store::StoreCommand),
     Tasks(tasks::TasksArgs),
     Tell(control::TellArgs),
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
     Watch(watch::WatchArgs),
@@ -238,6 +245,7 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Init(args) => init::run(io, &args),
         Command::Log(args) => log::run(io, &args),
         Command::Man(args) => man::run(io, &args),
+        Command::Mcp(args) => mcp::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
@@ -251,9 +259,11 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
         Command::Serve(args) => serve::run(io, &args),
+        Command::Signal(args) => signal::run(io, args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         Command::Store(command) => store::run(io, &command),
+        Command::Token(command) => token::run(io, &command),
         Command::Trust(args) => trust::run(io, &args),
         Command::Tasks(args) => tasks::run(io, &args),
         Command::Tell(args) => control::tell(io, &args),

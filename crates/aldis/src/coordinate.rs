@@ -3,6 +3,7 @@
 //! `coordinator` is the loop, `conduct` what differs between machines, `world` what it needs of the world, `real` that world as it is. `run`
 //! and `delivery` say what effects and happenings mean for the two machines that have agents.
 
+pub(crate) mod calls;
 pub(crate) mod conduct;
 pub(crate) mod coordinator;
 pub(crate) mod delivery;

@@ -4,6 +4,7 @@
 //! registers the hook in the host's settings and checks that it works. Neither names a host: they
 //! ask its `HostSpec`.
 
+pub(crate) mod calls;
 mod claude_code;
 mod cline;
 mod codex;
@@ -20,6 +21,7 @@ mod openclaw;
 mod opencode;
 mod qwen;
 pub(crate) mod spec;
+pub(crate) mod spool;
 
 use aldis_transcript::Format;
 
@@ -36,7 +38,7 @@ pub use hook::state_file;
 pub use host::{BlockCap, Host, UnknownHost};
 
 /// Every host, by name. A new one is its file and a line here.
-static ALL: [Host; 10] = [
+pub(crate) static ALL: [Host; 10] = [
     Host(&claude_code::SPEC),
     Host(&codex::SPEC),
     Host(&copilot::SPEC),

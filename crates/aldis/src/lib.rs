@@ -13,6 +13,7 @@ mod error;
 mod failures;
 pub mod hosts;
 mod io;
+mod mcp;
 mod notify;
 mod server;
 mod settings;

@@ -15,6 +15,7 @@ mod assets;
 pub(crate) mod connections;
 mod error;
 mod events;
+mod mcp;
 mod metrics;
 mod output;
 mod place;

@@ -8,5 +8,6 @@ pub(crate) mod notice_kind;
 pub(crate) mod project;
 pub(crate) mod prompt_by;
 pub(crate) mod secret;
+pub(crate) mod tokens;
 pub(crate) mod trust;
 pub(crate) mod web_address;

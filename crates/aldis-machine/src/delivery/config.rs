@@ -7,6 +7,7 @@ use super::signal::Role;
 use crate::limits::{self, ConfigError, settings};
 use crate::phases::TokenPolicy;
 use crate::stagnation;
+use aldis_signal::signal::Via;
 
 /// How often to report that an agent is alive, where no limit is shorter.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
@@ -63,6 +64,9 @@ settings! {
         experts: BTreeMap<String, String> = BTreeMap::new();
         /// Whether signals need a run token.
         token: TokenPolicy = TokenPolicy::Off;
+        /// How a signal must come at least to count.
+        #[serde(skip_serializing_if = "Via::is_said")]
+        accept: Via = Via::Said;
         /// Tokens that all agents together may use, as far as their hosts report it.
         #[serde(skip_serializing_if = "Option::is_none")]
         max_tokens: Option<u64> = None, limit;

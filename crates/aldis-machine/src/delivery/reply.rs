@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::signal::{DIALECT, SignalKind};
 use crate::Miss;
+use crate::calls;
 use crate::evidence::beginning;
 use aldis_signal::redact::{redact, redact_value};
 use aldis_signal::scan::{Rules, Scan, Token};
@@ -62,6 +63,41 @@ impl AgentReply {
         reply.signals.drain(..reply.signals.len().saturating_sub(FINDINGS_MAX));
         reply.near_misses.drain(..reply.near_misses.len().saturating_sub(FINDINGS_MAX));
         reply
+    }
+}
+
+impl AgentReply {
+    /// Adds what the agent reported by a call. Its text may report the same once more: that counts
+    /// once, as the call. What the text reports otherwise stands before it.
+    pub fn add_call(&mut self, signal: &Signal) {
+        let called = ReportedSignal::new(signal, &Token::Off, "");
+        self.signals.retain(|said| {
+            said.via >= called.via || said.name != called.name || said.subject != called.subject
+        });
+        self.signals.push(called);
+        self.signals.drain(..self.signals.len().saturating_sub(FINDINGS_MAX));
+    }
+}
+
+impl AgentReply {
+    /// Turns signals that came in a way that is not enough into near misses. What no tool reports
+    /// stays as it is.
+    pub fn demand(&mut self, accept: Via, hint: impl Fn(&str, Via) -> String) {
+        let counts = |signal: &ReportedSignal| {
+            signal.via >= accept
+                || signal.name == SignalKind::Checkpoint.as_str()
+                || !calls::has_tool(&signal.name)
+        };
+        let (kept, refused) = std::mem::take(&mut self.signals).into_iter().partition(counts);
+        self.signals = kept;
+        let refused: Vec<ReportedSignal> = refused;
+        self.near_misses.extend(refused.into_iter().map(|signal| Miss {
+            hint: hint(&signal.name, signal.via),
+            name: signal.name,
+            reason: calls::UNATTESTED.to_owned(),
+            line: signal.line,
+            quote: signal.quote,
+        }));
     }
 }
 

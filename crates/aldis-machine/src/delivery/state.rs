@@ -19,7 +19,7 @@ use super::event::{Effect, Event, Notice, Severity};
 use super::index::Index;
 use super::plan::Plan;
 use super::rule::Rule;
-use super::run::{DeliveryRun, Ending, Experts, QuestionSubject, Stage, WorkingAgent};
+use super::run::{DeliveryRun, Ending, Experts, QuestionSubject, Stage, Work, WorkingAgent};
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
 use crate::Decision;
@@ -222,6 +222,15 @@ impl State {
         let (attempt, output_preview) = (None, None);
         let notice = Effect::Notice { notice, level, task, text, attempt, output_preview };
         self.out.effects.push(notice);
+    }
+
+    /// Returns what an agent at work reports about: its task, or the request that it answers.
+    pub fn subject_of(&self, agent: u64) -> Option<String> {
+        match &self.run.agents.get(&agent)?.work {
+            Work::Task { task } => Some(self.at(*task).spec.id.clone()),
+            Work::Request { request } => Some(request.clone()),
+            Work::Infrastructure | Work::Plan => None,
+        }
     }
 
     /// Returns everything but the tasks.

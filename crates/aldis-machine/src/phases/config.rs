@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::limits::settings;
 use crate::rules::codes;
 use aldis_signal::scan::Token;
+use aldis_signal::signal::Via;
 use serde::{Deserialize, Serialize};
 
 /// The limit on iterations per phase: the least, the most, and the default.
@@ -98,5 +99,8 @@ settings! {
         token: TokenPolicy = TokenPolicy::default();
         /// Whether nothing but other signals may follow a claim, and no colon may lead into it.
         strict: bool = false;
+        /// How a signal must come at least to count.
+        #[serde(skip_serializing_if = "Via::is_said")]
+        accept: Via = Via::Said;
     }
 }

@@ -73,6 +73,16 @@ pub fn scan_messages(
     findings
 }
 
+/// Returns what an agent reported by a call, as the message after these findings.
+pub fn call_finding(signal: &Signal, after: &[PhaseFinding], at: Timestamp) -> PhaseFinding {
+    let last = after.iter().filter_map(|finding| Some(finding.signal()?.message)).max();
+    let origin = signal.origin.clone();
+    let message =
+        AgentMessage { text: "", origin, at: Some(at), new_by_position: false, is_final: false };
+    let index = last.map_or(0, |last| last.saturating_add(1));
+    PhaseFinding::Signal(phase_signal(signal, index, &message, &Token::Off))
+}
+
 /// Whether a signal reports once more what the one before it reported.
 fn repeats(before: &PhaseSignal, signal: &PhaseSignal) -> bool {
     let facts =

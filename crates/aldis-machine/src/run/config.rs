@@ -2,6 +2,7 @@
 
 use crate::limits::{self, ConfigError, settings};
 use crate::stagnation;
+use aldis_signal::signal::Via;
 
 settings! {
     /// The limits of a run. Every one is finite.
@@ -35,6 +36,9 @@ settings! {
         crash_wait: u64 = 10, limit;
         /// How many claims that a merge is resolved are refused before a human is asked.
         max_attempts: u32 = 3, limit;
+        /// How a signal must come at least to count.
+        #[serde(skip_serializing_if = "Via::is_said")]
+        accept: Via = Via::Said;
         /// What counts as missing progress.
         stagnation: stagnation::Config = stagnation::Config::supervised(), limit;
     }

@@ -1,5 +1,7 @@
 //! What the model will say, in order.
 
+use serde_json::Value;
+
 /// One answer of the model: text, a tool call, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -16,6 +18,13 @@ pub enum Call {
     Command(String),
     /// Start an agent with this prompt.
     Delegate(String),
+    /// Call a tool of the MCP server `aldis`.
+    Aldis {
+        /// Which.
+        tool: String,
+        /// With what.
+        arguments: Value,
+    },
     /// Write a file.
     Write {
         /// Its absolute path.
@@ -42,6 +51,12 @@ impl Reply {
         Self { text: String::new(), call: Some(call) }
     }
 
+    /// A call of a tool of the MCP server `aldis`.
+    pub fn calls(tool: impl Into<String>, arguments: Value) -> Self {
+        let call = Call::Aldis { tool: tool.into(), arguments };
+        Self { text: String::new(), call: Some(call) }
+    }
+
     /// A tool call that starts another agent, which answers with [`Script::with_subagent`].
     pub fn delegates(prompt: impl Into<String>) -> Self {
         Self { text: String::new(), call: Some(Call::Delegate(prompt.into())) }
@@ -53,7 +68,8 @@ impl Reply {
 pub struct Script {
     replies: Vec<Reply>,
     next: usize,
-    subagent: String,
+    subagent: Vec<Reply>,
+    next_of_subagent: usize,
 }
 
 impl Script {
@@ -64,21 +80,32 @@ impl Script {
 
     /// Says what every agent answers that the main one starts.
     #[must_use]
-    pub fn with_subagent(mut self, text: impl Into<String>) -> Self {
-        self.subagent = text.into();
+    pub fn with_subagent(self, text: impl Into<String>) -> Self {
+        self.with_subagent_replies([Reply::says(text)])
+    }
+
+    /// Says what the agents that the main one starts answer, in the order of their requests. The last
+    /// reply is repeated for ever.
+    #[must_use]
+    pub fn with_subagent_replies(mut self, replies: impl IntoIterator<Item = Reply>) -> Self {
+        self.subagent = replies.into_iter().collect();
         self
     }
 
     /// The reply to a request of an agent that the main one started.
-    pub(super) fn subagent_reply(&self) -> Reply {
-        Reply::says(&self.subagent)
+    pub(super) fn subagent_reply(&mut self) -> Reply {
+        following(&self.subagent, &mut self.next_of_subagent)
     }
 
     /// The reply to the next request.
     pub(super) fn next_reply(&mut self) -> Reply {
-        let last = self.replies.len().saturating_sub(1);
-        let reply = self.replies.get(self.next.min(last)).cloned();
-        self.next = self.next.saturating_add(1);
-        reply.unwrap_or_default()
+        following(&self.replies, &mut self.next)
     }
+}
+
+fn following(replies: &[Reply], next: &mut usize) -> Reply {
+    let last = replies.len().saturating_sub(1);
+    let reply = replies.get((*next).min(last)).cloned();
+    *next = next.saturating_add(1);
+    reply.unwrap_or_default()
 }

@@ -16,10 +16,14 @@ pub(super) struct ToolCall {
 /// Finds the tool for a call. The names differ between hosts and versions, the schema says which it
 /// is. Nothing if the request offers none: then the reply is only its text.
 pub(super) fn find(body: &Value, call: &Call) -> Option<ToolCall> {
+    if let Call::Aldis { tool, arguments } = call {
+        return of_aldis(body, tool, arguments);
+    }
     let names = match call {
         Call::Command(_) => SHELL_TOOLS,
         Call::Delegate(_) => AGENT_TOOLS,
         Call::Write { .. } => WRITE_TOOLS,
+        Call::Aldis { .. } => &[],
     };
     let offered = offered(body);
     let (namespace, tool) =
@@ -30,6 +34,20 @@ pub(super) fn find(body: &Value, call: &Call) -> Option<ToolCall> {
         namespace: namespace.map(str::to_owned),
         name: tool["name"].as_str()?.to_owned(),
         input: input(properties, call),
+    })
+}
+
+/// The tool of the MCP server `aldis`, however the host spells its name.
+fn of_aldis(body: &Value, tool: &str, arguments: &Value) -> Option<ToolCall> {
+    let (namespace, found) = offered(body).into_iter().find(|(namespace, offered)| {
+        let name = offered["name"].as_str().unwrap_or_default();
+        let server = namespace.unwrap_or(name);
+        server.contains("aldis") && (name == tool || name.ends_with(&format!("__{tool}")))
+    })?;
+    Some(ToolCall {
+        namespace: namespace.map(str::to_owned),
+        name: found["name"].as_str()?.to_owned(),
+        input: arguments.clone(),
     })
 }
 
@@ -63,6 +81,7 @@ fn input(properties: &Value, call: &Call) -> Value {
             "prompt": prompt,
             "subagent_type": "general-purpose",
         }),
+        Call::Aldis { arguments, .. } => arguments.clone(),
         Call::Write { path, content } => json!({"file_path": path, "content": content}),
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::HostEvent;
 use super::resets::{Zone, resets_at};
 use super::text::Tail;
 use super::trouble::Kind;
+use super::{HostEvent, ToolAnswer};
 use crate::about::{Told, told};
-use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict};
+use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -20,11 +20,18 @@ pub(crate) struct Events {
     tail: Tail,
     has_ended: bool,
     session: Option<String>,
-    /// The last calls, and whether each is over.
-    calls: Recent<bool>,
+    /// The last calls.
+    calls: Recent<KnownCall>,
     parts: Ledger,
     spent: Cost,
     error: Option<HostError>,
+}
+
+/// A call that was made.
+#[derive(Clone, Debug)]
+struct KnownCall {
+    name: String,
+    is_over: bool,
 }
 
 /// An error that may be the last thing a host reports, or not.
@@ -95,7 +102,7 @@ impl Fold<'_> {
             Item::Session(id) => self.session(id),
             Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
             Item::Call(call) => self.tool(call),
-            Item::Result(result) if !result.is_partial => self.tool_ended(result),
+            Item::Result(result) if !result.is_partial => self.tool_ended(result, is_side),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
                 let total = self.known.parts.note(part, *cost);
@@ -131,7 +138,8 @@ impl Fold<'_> {
             if self.known.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.known.calls.insert(&call, false);
+            let name = clip(name, NAME_MAX);
+            self.known.calls.insert(&call, KnownCall { name, is_over: false });
         }
         let name = clip(if name.is_empty() { "tool" } else { name }, NAME_MAX);
         let Told { about, is_command, lines, .. } = told(about.or(*input));
@@ -139,11 +147,16 @@ impl Fold<'_> {
         (self.sink)(HostEvent::Tool { call, name, about, is_command, lines });
     }
 
-    /// A call was answered; one that nobody made is not told.
-    fn tool_ended(&mut self, result: &CallResult<'_>) {
+    /// A call was answered; one that nobody made is not told, unless it is of one of our tools.
+    fn tool_ended(&mut self, result: &CallResult<'_>, sidechain: bool) {
         let call = clip(&result.id, NAME_MAX);
-        let Some(is_over) = self.known.calls.get_mut(&call) else { return };
-        if !std::mem::replace(is_over, true) {
+        let known = self.known.calls.get_mut(&call);
+        if is_own_tool(&result.name) || known.is_some_and(|known| is_own_tool(&known.name)) {
+            let (call_id, ids) = (call.clone(), result.ids());
+            (self.sink)(HostEvent::Answered(ToolAnswer { call_id, ids, sidechain }));
+        }
+        let Some(known) = self.known.calls.get_mut(&call) else { return };
+        if !std::mem::replace(&mut known.is_over, true) {
             let exit_code = result.ending().exit;
             let failed = result.is_error || exit_code.is_some_and(|code| code != 0);
             (self.sink)(HostEvent::ToolEnded { call, failed, exit_code });

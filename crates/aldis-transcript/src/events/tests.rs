@@ -43,6 +43,10 @@ fn render(events: &[HostEvent]) -> String {
     };
     let word = |event: &HostEvent| match event {
         HostEvent::Session(id) => format!("session {id}"),
+        HostEvent::Answered(ToolAnswer { call_id, ids, sidechain }) => {
+            let who = if *sidechain { " of a sub-agent" } else { "" };
+            format!("answered {call_id}{who}: {}", ids.join(" "))
+        }
         HostEvent::Tool { name, about, lines, .. } => {
             let lines = lines.map(|(more, less)| format!(" +{more} -{less}"));
             format!("tool {name} {about}{}", lines.unwrap_or_default()).trim_end().to_owned()
@@ -75,6 +79,55 @@ fn claude_says(id: &str, more: &str, block: &str) -> String {
     format!(
         r#"{{"type":"assistant","message":{{"id":"{id}","role":"assistant","content":[{block}]{more}}},"parent_tool_use_id":null}}"#
     )
+}
+
+#[test]
+fn answers_to_our_tools_are_told_apart() {
+    let result = |id: &str, agent: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","parent_tool_use_id":{agent},"message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{text}"}}]}}}}"#
+        )
+    };
+    let call = |id: &str, name: &str| {
+        let block = format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}"#);
+        claude_says(&format!("m{id}"), "", &block)
+    };
+    let answer = r#"{\"accepted\":true,\"id\":\"aldis-call-7Bq\"} aldis-call-7Bq"#;
+    check(
+        Format::ClaudeStream,
+        &[
+            INIT,
+            &call("t1", "mcp__aldis__complete"),
+            &result("t1", "null", answer),
+            // Another tool shows the same words: a file, a command.
+            &call("t2", "Bash"),
+            &result("t2", "null", answer),
+            &call("t3", "mcp__aldis__complete"),
+            &result("t3", "\"task\"", "x"),
+        ],
+        &[
+            "session s",
+            "tool mcp__aldis__complete",
+            "answered t1: aldis-call-7Bq",
+            "ended t1",
+            "tool Bash",
+            "ended t2",
+            "tool mcp__aldis__complete",
+            "answered t3 of a sub-agent: ",
+            "ended t3",
+        ],
+    );
+    let item = |kind: &str, result: &str| {
+        format!(
+            r#"{{"type":"item.{kind}","item":{{"id":"item_1","type":"mcp_tool_call","server":"aldis","tool":"complete","arguments":{{}},"result":{result}}}}}"#
+        )
+    };
+    let done = r#"{"content":[],"structured_content":{"id":"aldis-call-9k"}}"#;
+    check(
+        Format::CodexExec,
+        &[&item("started", "null"), &item("completed", done)],
+        &["tool aldis/complete", "answered item_1: aldis-call-9k", "ended item_1"],
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn times_are_read_where_there_are_any() {
 fn single_lines_are_understood() {
     use Mark::{Notice, Prompt};
     let call = |id: &str, name: &str| Mark::Call { id: id.into(), name: name.into() };
-    let result = |id: &str| Mark::Result { id: id.into() };
+    let result = |id: &str| Mark::Result { id: id.into(), ids: Vec::new() };
     let claude = |rest: &str| format!(r#"{{"sessionId":"S1","uuid":"u",{rest}}}"#);
     let user =
         |content: &str| format!(r#""type":"user","message":{{"role":"user","content":{content}}}"#);

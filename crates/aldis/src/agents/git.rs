@@ -27,6 +27,8 @@ const SAFE: [&str; 5] = [
     "protocol.allow=never",
     "core.untrackedCache=false",
 ];
+/// Leaves out the reports that wait in the work tree: they are no work.
+const NO_SPOOL: &str = ":(top,exclude).aldis/spool";
 /// How long one call may take: a filter may wait for a network or a password for ever.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How much of what it prints is read.
@@ -132,7 +134,8 @@ impl Git {
     /// that commit: committed, staged, or in a file.
     pub(crate) fn look(&self, markers: Option<&Since>) -> Result<WorkTree, GitError> {
         let head = self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
-        let status = self.run(&["status", "--porcelain=v2", "-z", "--untracked-files=all"], &[])?;
+        let status = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--", ":/"];
+        let status = self.run(&[&status[..], &[NO_SPOOL]].concat(), &[])?;
         let entries = || status.stdout.split(|byte| *byte == 0);
         let mut seen = format!("{head:?}\n");
         for entry in entries() {
@@ -210,7 +213,7 @@ impl Git {
         if head.is_some() {
             self.run(&["read-tree", "HEAD"], &with_index)?;
         }
-        self.run(&["add", "--all", "--", "."], &with_index)?;
+        self.run(&["add", "--all", "--", ".", NO_SPOOL], &with_index)?;
         let tree = trimmed(&self.run(&["write-tree"], &with_index)?);
         if let Some(head) = &head
             && self.text(&["rev-parse", &format!("{head}^{{tree}}")])? == tree
@@ -295,7 +298,7 @@ impl Git {
     ///
     /// Fails if git refuses.
     pub(crate) fn commit_all(&self, message: &str) -> Result<(), GitError> {
-        self.run(&["add", "--all", "--", "."], &[])?;
+        self.run(&["add", "--all", "--", ".", NO_SPOOL], &[])?;
         if self.call(&["diff", "--cached", "--quiet"], &[])?.status.success() {
             return Ok(());
         }

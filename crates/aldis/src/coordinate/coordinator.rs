@@ -7,6 +7,7 @@
 //! here like our own.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use aldis_engine::{Engine, EngineError, Handle, Performable, Stepped};
@@ -18,6 +19,8 @@ use super::conduct::{Awaited, Conduct, CoreOf, Performed};
 use super::lease;
 use super::world::{Happening, JobId, Leftover, RepositoryRequest, Ticket, World};
 use crate::error::CommandError;
+use crate::hosts::spool;
+use crate::settings::project::Place;
 
 /// How often the lease is renewed.
 const RENEW: Duration = Duration::from_secs(10);
@@ -112,6 +115,17 @@ impl<'w, M: Machine> Core<'w, M> {
     /// Keeps or forgets notes of ours.
     pub(crate) fn set_notes(&mut self, notes: &[PartChange]) -> Result<(), CommandError> {
         self.patiently(|run, engine, now| run.set_notes(engine, now, notes.to_vec()))
+    }
+
+    /// Moves reports that wait in a work tree into the store.
+    pub(crate) fn collect_spool(
+        &mut self,
+        directory: &Path,
+        session: Option<&str>,
+    ) -> Result<(), CommandError> {
+        let root = Place::of(directory, None).root().to_owned();
+        self.patiently(|run, engine, now| spool::collect(engine, now, &root, (run.id(), session)))
+            .map(drop)
     }
 
     /// Takes over what somebody else decided. Returns what our own events mean then.

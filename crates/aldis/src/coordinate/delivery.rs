@@ -1,6 +1,7 @@
 //! What the effects of a delivery mean in the world, and what its agents do means to it.
 
 mod agent;
+mod called;
 mod start;
 mod watch;
 
@@ -251,9 +252,10 @@ impl<'p> DeliveryConduct<'p> {
         last: Last,
     ) -> Result<(), CommandError> {
         let (now, agent) = (core.now(), dispatch.agent);
+        let mut taken = Vec::new();
         let ended = match last.ended {
             Ended::Finished { exit, text, host_failed } => {
-                let (reply, exit) = match host_failed {
+                let (mut reply, exit) = match host_failed {
                     // Its host gave up: whatever it wrote before was not its result.
                     Some(what) => {
                         let preview = redact(&what).into_owned();
@@ -264,6 +266,8 @@ impl<'p> DeliveryConduct<'p> {
                         (AgentReply::read(&self.plan.rules, &token, &text), exit)
                     }
                 };
+                let own = (&dispatch, &*last.directory, last.session.as_deref());
+                taken = self.add_calls(core, own, &last.answers, &mut reply)?;
                 Event::Finished { agent, exit: Some(exit), reply }
             }
             Ended::Limited { what, until } => {
@@ -277,7 +281,8 @@ impl<'p> DeliveryConduct<'p> {
         // After its verdict: what is done is done, whatever it has cost. In one step with it: what it
         // has cost is not lost, whatever happens next.
         let events = [ended].into_iter().chain(spent(agent, last.unreported)).collect();
-        let mut notes = vec![PartChange::Clear { key: process_key(agent) }];
+        let mut notes = taken;
+        notes.push(PartChange::Clear { key: process_key(agent) });
         if let Some(name) = last.session
             && self.plan.of_role(dispatch.role).0.resume.is_some()
         {
@@ -438,6 +443,7 @@ impl Conduct for DeliveryConduct<'_> {
     fn on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
         self.wake_limited(core)?;
         self.answer_by_itself(core)?;
+        self.report_called(core)?;
         self.report(core)
     }
 

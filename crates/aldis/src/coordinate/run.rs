@@ -1,5 +1,6 @@
 //! What the effects of a supervised run mean in the world, and what happens there means to it.
 
+mod called;
 mod job;
 
 use std::collections::HashSet;
@@ -72,6 +73,10 @@ struct RunConduct<'p> {
     deadline: Option<Timestamp>,
     /// Near misses of this agent that the machine knows of.
     hints: HashSet<String>,
+    /// The name of the agent's session, where its host has one.
+    session: Option<String>,
+    /// How many calls of this agent were taken over.
+    calls: u64,
     progress: ProgressCoalescer,
     look: Option<Ticket>,
     looked_at: Timestamp,
@@ -160,6 +165,8 @@ impl<'p> RunConduct<'p> {
             job: None,
             deadline: None,
             hints: HashSet::new(),
+            session: None,
+            calls: 0,
             progress: ProgressCoalescer::default(),
             look: None,
             looked_at: now,
@@ -200,12 +207,18 @@ impl<'p> RunConduct<'p> {
                 Report::Found(Found { message, findings, .. }) => {
                     for finding in findings {
                         match finding {
-                            Finding::Signal(signal) => {
-                                signals.push(RunSignal::new(&signal, message));
-                            }
+                            Finding::Signal(signal) => match self.unaccepted(core, &signal) {
+                                None => signals.push(RunSignal::new(&signal, message)),
+                                Some(hint) => self.near_miss(core, hint)?,
+                            },
                             Finding::NearMiss(miss) => self.near_miss(core, miss.hint())?,
                         }
                     }
+                }
+                Report::Host(HostEvent::Answered(answer)) => {
+                    let events = self.progress.push(core.now(), std::mem::take(&mut signals));
+                    events.into_iter().try_for_each(|event| self.advance(core, event))?;
+                    self.answered(core, &answer)?;
                 }
                 Report::Host(event) => {
                     if let Some(event) = self.host_event(core.now(), event) {
@@ -264,7 +277,11 @@ impl<'p> RunConduct<'p> {
                 self.live.denied(now, (&tool, &what), &cure);
                 Event::PermissionDenied { tool, what, cure }
             }
-            HostEvent::Session(_) | HostEvent::Ended { .. } => return None,
+            HostEvent::Session(session) => {
+                self.session = Some(session);
+                return None;
+            }
+            HostEvent::Answered(_) | HostEvent::Ended { .. } => return None,
         })
     }
 }
@@ -339,6 +356,7 @@ impl Conduct for RunConduct<'_> {
                 let mut reports = Vec::new();
                 session.finish(exit, now, &mut |report| reports.push(report));
                 self.report(core, reports)?;
+                self.take_left_calls(core)?;
                 if let Some(event) = self.progress.flush() {
                     self.advance(core, event)?;
                 }

@@ -40,6 +40,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     attended: Some(("CLAUDE_CODE_ENTRYPOINT", "cli")),
+    calls: CallMembers { id: "claudecode/toolUseId", turn: "" },
     project_variables: &["CLAUDE_PROJECT_DIR"],
     answers: Answers {
         notice: |event, text| match event {

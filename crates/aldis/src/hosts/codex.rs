@@ -30,6 +30,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         permit: |_| Some("`--sandbox workspace-write`".to_owned()),
     }),
     session_variables: &["CODEX_THREAD_ID", "CODEX_SESSION_ID"],
+    calls: CallMembers { id: "callId", turn: "x-codex-turn-metadata" },
     payload: HookPayload {
         is_marked: |fields| fields.has("turn_id") && fields.has("model"),
         marked: Marked::AtStops,

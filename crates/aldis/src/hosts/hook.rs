@@ -9,6 +9,7 @@ pub(crate) mod answer;
 pub mod auto_state;
 pub(crate) mod call;
 pub(crate) mod call_log;
+mod called;
 pub(super) mod fields;
 mod identify;
 pub mod live;
@@ -27,12 +28,14 @@ use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId, Source, SqliteStore, Store, StoreError};
 
+use self::called::Called;
 use self::live::PhasesRun;
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
 use crate::hosts::hook::auto_state::AutoStateFile;
+use crate::hosts::spool;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::notify::routes::Routes;
 use crate::settings::catalog::{Catalog, choose};
@@ -147,7 +150,7 @@ impl Hook<'_> {
         let session = self.call.session.as_deref();
         let is_stop = self.call.event == HostEvent::Stop;
         // Waiting for a transcript happens before anybody else has to wait for us.
-        let live = live::live(store, &self.place, session)?;
+        let mut live = live::live(store, &self.place, session)?;
         if live.as_ref().is_some_and(|live| is_foreign(live.state(), session)) {
             return Ok(None);
         }
@@ -158,7 +161,13 @@ impl Hook<'_> {
             (None, None) => return Ok(None),
         };
         let position = live.as_ref().and_then(|live| live.state().read_cursor.clone());
-        let context = StopContext::of(self, position.as_deref());
+        if let Some(live) = live.as_mut().filter(|_| is_stop)
+            && spool::collect(engine, self.now, self.place.root(), (live.id(), session))?
+        {
+            live.refresh(engine, self.now)?;
+        }
+        let waiting = live.as_ref().map(PhasesRun::waiting_calls).unwrap_or_default();
+        let context = StopContext::of(self, position.as_deref(), &waiting);
         let may_adopt =
             live.is_none() && found.is_some_and(|(project, text)| self.may_adopt(project, text));
         let _turn = live::turn(store, &project)?;
@@ -197,9 +206,17 @@ impl Hook<'_> {
                 }
             }
         }
-        let event = self.event(run.state(), context)?;
+        let called = self.called(&run, context)?;
+        let event = self.event(run.state(), context, &called)?;
         let source = self.source(context);
-        let mut outcome = match engine.step(self.now, &mut run, event, source.as_ref()) {
+        let stepped = if called.is_empty() {
+            engine.step(self.now, &mut run, event, source.as_ref())
+        } else {
+            // In one step: a call that was taken over is not taken over again.
+            let stepped = run.advance_together(engine, self.now, vec![event], &called.notes);
+            stepped.map(|stepped| stepped.outcome)
+        };
+        let mut outcome = match stepped {
             // The host reports the same thing a second time.
             Err(EngineError::Repeated(_)) => return Ok(None),
             stepped => stepped?,
@@ -248,7 +265,7 @@ impl Hook<'_> {
         }
         let settings = Settings::load(&self.place)?;
         let state = view.adopt(&settings.phases_config()).map_err(|e| broken(e.to_string()))?;
-        let event = self.event(&state, context)?;
+        let event = self.event(&state, context, &Called::default())?;
         // What does not bind is not adopted either.
         if state.clone().on_event(self.now, &event).decisions.is_empty() {
             return Ok(None);
@@ -295,15 +312,39 @@ impl Hook<'_> {
         }
     }
 
+    /// What the agent that stops reported by calls.
+    fn called(&self, run: &PhasesRun, context: &StopContext) -> Result<Called, HookError> {
+        Ok(match &self.call.event {
+            HostEvent::Stop => Called::of_stop(self, run, context.answers())?,
+            HostEvent::SubagentStop => Called::of_subagent(self, run, context.answers())?,
+            _ => Called::default(),
+        })
+    }
+
     /// Translates the call for the machine.
-    fn event(&self, state: &State, context: &StopContext) -> Result<Event, CommandError> {
+    fn event(
+        &self,
+        state: &State,
+        context: &StopContext,
+        called: &Called,
+    ) -> Result<Event, CommandError> {
         let session = self.call.session.clone();
         Ok(match &self.call.event {
-            HostEvent::Stop => Event::Stop(context.stop(self, state, &self.rules(state)?)?),
+            HostEvent::Stop => {
+                let mut stop = context.stop(self, state, &self.rules(state)?)?;
+                called.add_to_stop(state, &mut stop);
+                called::demand(state, &mut stop.findings);
+                Event::Stop(stop)
+            }
             HostEvent::SubagentStop => Event::SubagentStop {
                 session,
                 agent: self.call.agent_id.clone(),
-                findings: context.findings(state, &self.rules(state)?),
+                findings: {
+                    let mut findings = context.findings(state, &self.rules(state)?);
+                    called.add_to(state, &mut findings);
+                    called::demand(state, &mut findings);
+                    findings
+                },
                 fresh_token: fresh_token(state.config.token)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {

@@ -41,6 +41,8 @@ pub(crate) struct HostSpec {
     pub(crate) attended: Option<(&'static str, &'static str)>,
     /// The variables in which it names the project, the first that is set.
     pub(crate) project_variables: &'static [&'static str],
+    /// What it tells an MCP server about a call.
+    pub(crate) calls: CallMembers,
     /// What its hooks are told.
     pub(crate) payload: HookPayload,
     /// What its hooks can answer.
@@ -79,6 +81,7 @@ impl HostSpec {
         session_variables: &[],
         attended: None,
         project_variables: &[],
+        calls: CallMembers { id: "", turn: "" },
         payload: HookPayload::USUAL,
         answers: Answers::USUAL,
         block_cap: CapRule::NONE,
@@ -97,6 +100,15 @@ impl HostSpec {
     pub(crate) fn is_attended(&self, env: &Env) -> bool {
         self.attended.is_some_and(|(name, value)| env.text(name) == Some(value))
     }
+}
+
+/// Members of the `_meta` of a request by which a tool is called; empty where it has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallMembers {
+    /// Its id of the call, as its transcript has it.
+    pub(crate) id: &'static str,
+    /// An object with `thread_id`, `session_id` and `thread_source`.
+    pub(crate) turn: &'static str,
 }
 
 /// A host that runs without a person and may change the files of the project.

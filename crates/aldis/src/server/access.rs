@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use super::app::App;
 use super::error::ApiError;
+use super::mcp;
 use crate::error::CommandError;
 use crate::settings::clock::{SteadyClock, Stopwatch};
 use crate::settings::secret;
@@ -147,11 +148,15 @@ impl Access {
         }
     }
 
+    /// Returns the hosts and the origins of this server.
+    pub(super) fn places(&self) -> (Vec<String>, Vec<String>) {
+        (self.hosts.clone(), self.origins.clone())
+    }
+
     /// Checks who sent a request.
     fn check_token(&self, path: &str, headers: &HeaderMap) -> Result<(), ApiError> {
         let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let bearer = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        if bearer.is_some_and(|token| digest(token) == self.token) {
+        if bearer(headers).is_some_and(|token| digest(token) == self.token) {
             return Ok(());
         }
         let cookies = text(COOKIE).into_iter().flat_map(|cookies| cookies.split("; "));
@@ -176,11 +181,26 @@ impl Access {
     }
 }
 
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
 /// Stands before every request.
-pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let checked = app.access.check_origin(request.uri(), request.headers()).and_then(|()| {
         match request.uri().path() {
             path if OPEN.contains(&path) => Ok(()),
+            mcp::PATH => match app.reporter(bearer(request.headers())) {
+                Some(reporter) => {
+                    request.extensions_mut().insert(reporter);
+                    Ok(())
+                }
+                None => app.access.check_token(mcp::PATH, request.headers()),
+            },
             path => app.access.check_token(path, request.headers()),
         }
     });

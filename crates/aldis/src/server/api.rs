@@ -21,6 +21,7 @@ use self::describe::Routes;
 use super::access;
 use super::app::App;
 use super::error::ApiError;
+use super::mcp;
 use super::request_log;
 
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
     };
     routes()
         .router
+        .merge(mcp::route(&app))
         .fallback(|| async { ApiError::not_found("no such endpoint; see `/openapi.json`") })
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))

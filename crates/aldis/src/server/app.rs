@@ -21,9 +21,11 @@ use super::output;
 use super::runs::Runs;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
+use crate::mcp::HttpCaller;
 use crate::notify;
 use crate::notify::routes::Routes;
 use crate::settings::clock::SteadyClock;
+use crate::settings::tokens::{self, Scope};
 
 /// How many timers are fired at once.
 const TIMERS_MAX: usize = 256;
@@ -134,6 +136,15 @@ impl App {
             failing: Mutex::default(),
             stopping: watch::Sender::new(false),
         })
+    }
+
+    /// Returns who reports with a token that may do nothing else. The file is read each time: a token
+    /// is revoked at once.
+    pub(super) fn reporter(&self, secret: Option<&str>) -> Option<HttpCaller> {
+        let token = tokens::find(&self.state_dir, secret?, self.now())?;
+        let Scope::Signal = token.scope;
+        let (agent, run, project) = (Some(token.agent), token.run, token.project);
+        Some(HttpCaller { agent, run, project })
     }
 
     pub(super) fn now(&self) -> Timestamp {

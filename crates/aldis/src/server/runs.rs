@@ -96,6 +96,11 @@ impl Runs {
         Self { engine, dialects, commits, slots: Slots::default() }
     }
 
+    /// Returns what takes steps, for whoever waits on threads of its own.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// Does something that may wait for the disk.
     pub(super) async fn with_engine<T: Send + 'static, E: Into<ApiError> + Send + 'static>(
         &self,

@@ -34,6 +34,7 @@ use crate::settings::home;
 use crate::settings::project::Place;
 use crate::settings::trust::Trusted;
 use crate::settings::web_address;
+use aldis_signal::signal::Via;
 
 /// What every variable of ours begins with.
 const VARIABLE_PREFIX: &str = "ALDIS_";
@@ -118,7 +119,14 @@ impl Layered {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
         let Settings { run, stagnation, signals, .. } = self.settings;
-        Ok(Supervision { run, stagnation, notify, strict: signals.strict })
+        let accept = match signals.accept {
+            Via::Token => {
+                return Err(CommandError::new("signals.accept: `aldis run` uses no run tokens")
+                    .with_help("accept said, receipt or call"));
+            }
+            accept => accept,
+        };
+        Ok(Supervision { run, accept, stagnation, notify, strict: signals.strict })
     }
 
     /// Returns who is told of a run under a hook; nothing if only a terminal would be.
@@ -159,8 +167,8 @@ impl Layered {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
         let Settings { deliver, roles, experts, stagnation, signals, .. } = self.settings;
-        let (stagnation, strict) = (stagnation.config(), signals.strict);
-        Ok(Delivering { deliver, roles, experts, stagnation, notify, strict })
+        let (stagnation, accept, strict) = (stagnation.config(), signals.accept, signals.strict);
+        Ok(Delivering { deliver, roles, experts, stagnation, notify, accept, strict })
     }
 
     /// Fails if something of the project's file under this path is not trusted.
@@ -348,8 +356,13 @@ impl Settings {
             parallel_validation: self.phases.parallel_validation,
             after_transition: self.phases.after_transition,
             stale_after: self.phases.stale_after.0,
-            token: self.signals.token,
+            // A signal that came with the token is the least that counts then.
+            token: match self.signals.accept {
+                Via::Token => phases::TokenPolicy::Require,
+                _ => self.signals.token,
+            },
             strict: self.signals.strict,
+            accept: self.signals.accept,
         }
     }
 }

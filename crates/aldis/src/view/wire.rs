@@ -3,6 +3,7 @@
 //! These types are not the core's: the core may change, these may only grow. New members may
 //! appear in version 1; none disappears or changes its meaning.
 
+pub mod call;
 pub mod config;
 pub mod delivery;
 pub mod dialect_file;
@@ -207,6 +208,8 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "doctor": registration::CheckLine, "a line of `aldis doctor --json`";
     "install": registration::InstallLine,
         "the line of `aldis install --json` and `aldis uninstall --json`";
+    "call": call::CallReply, "the answer to a report: the tools of `aldis mcp`, `aldis signal --json`";
+    "token": call::TokenLine, "a line of `aldis token new --json` and `aldis token list --json`";
     "postmortem": postmortem::PostmortemLine, "a line of `aldis postmortem --json`";
     "report": report::ReportForm, "what `aldis report --json` prints";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";

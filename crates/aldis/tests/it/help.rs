@@ -49,6 +49,11 @@ const COMMANDS: &[&[&str]] = &[
     &["step"],
     &["replay"],
     &["serve"],
+    &["mcp"],
+    &["signal"],
+    &["signal", "done"],
+    &["token"],
+    &["token", "new"],
 ];
 
 #[test]

@@ -18,6 +18,7 @@ mod install;
 #[cfg(target_os = "linux")]
 mod live;
 mod logging;
+mod mcp;
 mod notices;
 mod output;
 mod phases;

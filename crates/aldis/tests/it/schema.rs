@@ -37,6 +37,8 @@ fn formats_are_listed() {
     step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
+    call            the answer to a report: the tools of `aldis mcp`, `aldis signal --json`
+    token           a line of `aldis token new --json` and `aldis token list --json`
     postmortem      a line of `aldis postmortem --json`
     report          what `aldis report --json` prints
     store-prune     the line of `aldis store prune --json`

@@ -24,6 +24,7 @@ const FOLDERS: &[&str] = &[
     "cli",
     "server",
     "tui",
+    "mcp",
     "app",
     "coordinate",
     "hosts",

@@ -6,7 +6,7 @@ use aldis_machine::delivery::{AgentReply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Role as SaidBy, Rules, Token};
-use aldis_transcript::events::HostEvent;
+use aldis_transcript::events::{HostEvent, ToolAnswer};
 
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
@@ -50,6 +50,10 @@ pub(super) struct Reported {
     limited: Option<(String, Option<Timestamp>)>,
     /// Why its host gave up.
     host_failed: Option<String>,
+    /// The answers to its calls.
+    answers: Vec<ToolAnswer>,
+    /// How many of them were looked at.
+    answers_seen: usize,
     /// Whether it gave a checkpoint that nobody was told of.
     checkpoint: bool,
     /// Whether it wrote anything that nobody was told of.
@@ -72,6 +76,10 @@ pub(super) struct Last {
     pub(super) spent: Usage,
     /// The name of its session, where its host has one.
     pub(super) session: Option<String>,
+    /// The answers to its calls.
+    pub(super) answers: Vec<ToolAnswer>,
+    /// Where it worked.
+    pub(super) directory: PathBuf,
 }
 
 /// How an agent ended. Exhaustive: the two are told differently.
@@ -150,12 +158,12 @@ impl<'r> AgentAtWork<'r> {
             reported.take(report);
         });
         let unreported = less(less(reported.spent, before), spent_told);
-        let Reported { text, spent, session, limited, host_failed, .. } = reported;
+        let Reported { text, spent, session, answers, limited, host_failed, .. } = reported;
         let ended = match limited {
             Some((what, until)) => Ended::Limited { what, until },
             None => Ended::Finished { exit, text, host_failed },
         };
-        Last { ended, unreported, spent, session }
+        Last { ended, unreported, spent, session, answers, directory }
     }
 
     /// Returns what it has cost since this was last asked. Of one that is about to end nothing more is
@@ -235,9 +243,16 @@ impl Reported {
             Report::Host(HostEvent::Tool { .. }) => (self.worked, self.waiting) = (true, false),
             Report::Host(HostEvent::Retrying { .. }) => self.waiting = true,
             Report::Host(HostEvent::Ended { .. }) => self.over = true,
+            Report::Host(HostEvent::Answered(answer)) => self.answers.push(answer),
             Report::Host(HostEvent::ToolEnded { .. } | HostEvent::Denied { .. })
             | Report::Text { .. } => {}
         }
+    }
+
+    /// Returns the answers to its calls since this was last asked.
+    pub(super) fn new_answers(&mut self) -> &[ToolAnswer] {
+        let seen = std::mem::replace(&mut self.answers_seen, self.answers.len());
+        self.answers.get(seen..).unwrap_or_default()
     }
 
     fn shorten(&mut self) {

@@ -17,6 +17,7 @@ use crate::coordinate::conduct::{Awaited, Performed};
 use crate::coordinate::coordinator::{Core, heed_others};
 use crate::coordinate::world::{Control, RepositoryRequest};
 use crate::error::CommandError;
+use crate::hosts::calls;
 
 /// How long an agent has to stop by itself.
 const GRACE: Duration = Duration::from_secs(5);
@@ -81,7 +82,8 @@ impl DeliveryConduct<'_> {
             what: Program::Agent { command, prompt: format!("{preface}{}", dispatch.prompt) },
             directory: directory.clone(),
             variables: vec![
-                ("ALDIS_RUN", core.id().to_string()),
+                (calls::RUN, core.id().to_string()),
+                (calls::AGENT, agent.to_string()),
                 ("ALDIS_ROLE", dispatch.role.as_str().to_owned()),
                 ("ALDIS_TASK", dispatch.task.clone().unwrap_or_default()),
             ],

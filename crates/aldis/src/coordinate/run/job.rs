@@ -13,6 +13,7 @@ use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::{Core, heed_others};
 use crate::coordinate::world::{Control, JobId};
 use crate::error::CommandError;
+use crate::hosts::calls;
 
 /// How much of a check's or a crashed agent's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
@@ -47,6 +48,7 @@ impl<'p> RunConduct<'p> {
         let shown = self.live.shows_words();
         let session = Session::new(&plan.rules, plan.command.input, &plan.zone, shown, log);
         self.hints.clear();
+        self.session = None;
         let program = Program::Agent { command: plan.command.clone(), prompt };
         match self.start(core, program, Work::Agent(Box::new(session))) {
             Ok(agent) => self.advance(core, Event::Launched { agent }),
@@ -82,7 +84,11 @@ impl<'p> RunConduct<'p> {
         work: Work<'p>,
     ) -> Result<String, StartFailure> {
         let (id, directory) = (core.new_job(), self.plan.directory.clone());
-        let (variables, run) = (Vec::new(), core.id().clone());
+        let run = core.id().clone();
+        let variables = match what {
+            Program::Agent { .. } => vec![(calls::RUN, run.to_string())],
+            Program::Check(_) => Vec::new(),
+        };
         let identity = core.world().start(id, &JobLaunch { what, directory, variables, run })?;
         self.job = Some(Job { id, work, output: Vec::new(), errors: Vec::new() });
         self.deadline = None;

@@ -5,12 +5,16 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::thread;
 
+use aldis_engine::CallRecord;
 use aldis_machine::phases::{
     AgentMessage, BlockCap, MustAllow, PhaseFinding, State, Stop, closing_text, scan_messages,
 };
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
+use aldis_transcript::events::ToolAnswer;
+
+use super::called::lacks_answer;
 use super::tail::{
     Limits, Tail, TailError, TailOptions, TailPosition, first_time, read_tail, settle,
 };
@@ -19,7 +23,7 @@ use crate::error::CommandError;
 use crate::hosts::{CutShort, Event as HostEvent};
 
 /// The agent's messages, oldest first, and what is known about the turn.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct StopContext {
     messages: Vec<Message>,
     /// Which of them is the agent's final one.
@@ -34,14 +38,17 @@ pub(super) struct StopContext {
     same_turn: bool,
     asked_user: bool,
     position: Option<TailPosition>,
+    /// The answers to calls of our tools.
+    answers: Vec<ToolAnswer>,
 }
 
 impl StopContext {
     /// Reads what a call brings. A transcript that cannot be read is recorded and done without.
-    pub(super) fn of(hook: &Hook<'_>, position: Option<&str>) -> Self {
+    /// `waiting` are the calls whose answers should be there.
+    pub(super) fn of(hook: &Hook<'_>, position: Option<&str>, waiting: &[CallRecord]) -> Self {
         match &hook.call.event {
-            HostEvent::Stop => Self::of_stop(hook, position),
-            HostEvent::SubagentStop => Self::of_subagent(hook),
+            HostEvent::Stop => Self::of_stop(hook, position, waiting),
+            HostEvent::SubagentStop => Self::of_subagent(hook, waiting),
             HostEvent::AgentResponse { text } => Self::only(text.clone(), Origin::assistant()),
             HostEvent::StopFailure { .. }
             | HostEvent::Prompt { .. }
@@ -52,12 +59,15 @@ impl StopContext {
         }
     }
 
-    fn of_stop(hook: &Hook<'_>, position: Option<&str>) -> Self {
+    fn of_stop(hook: &Hook<'_>, position: Option<&str>, waiting: &[CallRecord]) -> Self {
         let from = position.and_then(|text| TailPosition::from_str(text).ok());
         let final_text = hook.call.final_text.as_deref();
         let mut context = Self::default();
         if let Some(path) = &hook.call.transcript {
-            match read(hook, path, from, final_text.is_none()) {
+            let is_whole = |tail: &Tail| {
+                (final_text.is_some() || tail.is_settled()) && !lacks_answer(waiting, &tail.answers)
+            };
+            match read(hook, path, from, &is_whole) {
                 Ok(tail) => context.take(hook, tail, from.is_some()),
                 // A host may name a file that it never writes.
                 Err(TailError::Missing) if final_text.is_some() => {}
@@ -86,6 +96,12 @@ impl StopContext {
         self.turn_began = tail.turn_began;
         self.asked_user = tail.asked_user;
         self.position = Some(tail.position);
+        self.answers = tail.answers;
+    }
+
+    /// Returns the answers to calls of our tools.
+    pub(super) fn answers(&self) -> &[ToolAnswer] {
+        &self.answers
     }
 
     /// The payload's text is newer than any file; where the file has it already, it counts once.
@@ -99,25 +115,28 @@ impl StopContext {
     }
 
     /// A sub-agent's final message: from the payload, else from its own transcript.
-    fn of_subagent(hook: &Hook<'_>) -> Self {
+    fn of_subagent(hook: &Hook<'_>, waiting: &[CallRecord]) -> Self {
         let call = hook.call;
         let mut origin = Origin::new(Role::Subagent);
         if let Some(agent) = &call.agent_id {
             origin = origin.with_agent(agent);
         }
-        if let Some(text) = &call.final_text {
-            return Self::only(text.clone(), origin);
+        let only = |text: &String| Self::only(text.clone(), origin.clone());
+        let said = call.final_text.as_ref().map(only);
+        if let (Some(said), true) = (&said, waiting.is_empty()) {
+            return said.clone();
         }
-        let Some(path) = &call.agent_transcript else { return Self::default() };
-        match read(hook, path, None, true) {
+        let Some(path) = &call.agent_transcript else { return said.unwrap_or_default() };
+        match read(hook, path, None, &|tail| said.is_some() || tail.is_settled()) {
             Ok(tail) => {
-                let own = |message: &Message| message.origin.role == Role::Assistant;
-                let text = tail.messages.into_iter().rfind(own).map(|message| message.text);
-                text.map(|text| Self::only(text, origin)).unwrap_or_default()
+                let own = |message: &&Message| message.origin.role == Role::Assistant;
+                let last = || tail.messages.iter().rfind(own).map(|message| only(&message.text));
+                let context = said.or_else(last).unwrap_or_default();
+                Self { answers: tail.answers, ..context }
             }
             Err(error) => {
                 hook.record_failure(&format!("{}: {error}", error.code()));
-                Self::default()
+                said.unwrap_or_default()
             }
         }
     }
@@ -229,16 +248,17 @@ fn read(
     hook: &Hook<'_>,
     path: &Path,
     from: Option<TailPosition>,
-    wait: bool,
+    is_whole: &dyn Fn(&Tail) -> bool,
 ) -> Result<Tail, TailError> {
     let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
     let options = TailOptions {
         roots: &roots,
         session: hook.call.session.as_deref(),
+        of_agent: hook.call.event == HostEvent::SubagentStop,
         may_matter: &|_| true,
         limits: Limits::default(),
     };
     let once = || read_tail(path, hook.call.host, from, &options);
     let length = || fs::symlink_metadata(path).map(|file| file.len()).unwrap_or_default();
-    if wait { settle(once, length, thread::sleep) } else { once() }
+    settle(once, is_whole, length, thread::sleep)
 }

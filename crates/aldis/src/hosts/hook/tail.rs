@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use aldis_signal::Message;
 use aldis_signal::time::Timestamp;
-use aldis_transcript::{Format, Input, LineSummary, Mark, Reader, summarize};
+use aldis_transcript::events::ToolAnswer;
+use aldis_transcript::{Format, Input, LineSummary, Mark, Reader, summarize, summarize_of_agent};
 
 use self::facts::Facts;
 use self::source::{TailSource, TailWindow};
@@ -60,6 +61,8 @@ pub(crate) struct TailOptions<'a> {
     pub(crate) roots: &'a [PathBuf],
     /// The session whose entries count, where entries name one.
     pub(crate) session: Option<&'a str>,
+    /// Whether it is the transcript of a sub-agent.
+    pub(crate) of_agent: bool,
     /// Says of raw JSON whether it can hold anything of interest; see [`Reader::new`].
     pub(crate) may_matter: &'a dyn Fn(&[u8]) -> bool,
     /// How much to read.
@@ -102,6 +105,8 @@ pub(crate) struct Tail {
     pub(crate) turn_began: Option<Timestamp>,
     /// Whether the agent asked the user something and has no answer.
     pub(crate) asked_user: bool,
+    /// The answers to calls of our tools.
+    pub(crate) answers: Vec<ToolAnswer>,
     /// Whether the agent spoke after everything that was said to it.
     pub(crate) answered: bool,
     /// Whether the last line is still being written.
@@ -184,8 +189,8 @@ pub(crate) fn read_tail(
     tail_of(&mut file, len, host, from, options)
 }
 
-/// Reads a transcript until its end has arrived: for a second and a half, as long as the agent's
-/// last words are missing. For payloads that do not have them.
+/// Reads a transcript until its end has arrived: for a second and a half, as long as it is not
+/// `is_whole`: the agent's last words are missing, or the answer to a call.
 ///
 /// A long turn takes a while to read, so it is read again only when the file has changed, a few
 /// times at once and then when the time is over.
@@ -195,6 +200,7 @@ pub(crate) fn read_tail(
 /// When reading fails.
 pub(crate) fn settle<E>(
     mut read: impl FnMut() -> Result<Tail, E>,
+    is_whole: impl Fn(&Tail) -> bool,
     length: impl Fn() -> u64,
     mut sleep: impl FnMut(Duration),
 ) -> Result<Tail, E> {
@@ -202,7 +208,7 @@ pub(crate) fn settle<E>(
     let mut tail = read()?;
     let mut reads = 1;
     for pause in 1..=SETTLE_PAUSES {
-        if tail.is_settled() {
+        if is_whole(&tail) {
             break;
         }
         sleep(SETTLE_PAUSE);
@@ -339,7 +345,10 @@ impl<'a, 's> TailPart<'a, 's> {
                 None => break,
             };
             let line = self.window.bytes.get(begin..to).unwrap_or_default();
-            let seen = summarize(format, line, self.options.session);
+            let seen = match self.options.of_agent {
+                true => summarize_of_agent(format, line, self.options.session),
+                false => summarize(format, line, self.options.session),
+            };
             let found = wanted(&seen);
             self.summaries.push(seen);
             to = begin;
@@ -387,6 +396,7 @@ impl<'a, 's> TailPart<'a, 's> {
             tools_ran: facts.tools_ran,
             turn_began: facts.turn_began,
             asked_user: facts.asked_user(),
+            answers: facts.answers,
             answered: facts.answered,
             torn: end < len,
             truncated: self.truncated,

@@ -11,6 +11,7 @@ use super::sections::{Notify, Tokens};
 use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds};
 use crate::settings::prompt_by::PromptBy;
+use aldis_signal::signal::Via;
 
 table! {
     /// `[deliver]`
@@ -100,6 +101,7 @@ pub(crate) struct Delivering {
     pub(crate) stagnation: stagnation::Config,
     pub(crate) notify: Notify,
     pub(crate) strict: bool,
+    pub(crate) accept: Via,
 }
 
 impl Delivering {
@@ -108,6 +110,7 @@ impl Delivering {
         let experts = self.experts.iter();
         let mut config = delivery::Config {
             stagnation: self.stagnation.clone(),
+            accept: self.accept,
             experts: experts.map(|(name, expert)| (name.clone(), expert.about.clone())).collect(),
             ..delivery::Config::default()
         };

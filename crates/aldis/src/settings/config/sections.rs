@@ -19,6 +19,7 @@ use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds, SecondsOrNever};
 use crate::settings::notice_kind::Events;
 use crate::settings::prompt_by::PromptBy;
+use aldis_signal::signal::Via;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +73,8 @@ fn no_names<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Supervision {
     pub(crate) run: Run,
+    #[serde(default)]
+    pub(crate) accept: Via,
     pub(crate) stagnation: Stagnation,
     pub(crate) notify: Notify,
     /// Whether nothing may follow a claim.
@@ -159,6 +162,7 @@ impl Supervision {
         let mut config = Config {
             verify: self.run.verify.is_some(),
             stagnation: self.stagnation.config(),
+            accept: self.accept,
             ..Config::default()
         };
         self.run.set(&mut config);
@@ -323,6 +327,8 @@ pub(crate) struct Signals {
     pub(crate) token: TokenPolicy,
     /// Whether nothing but other signals may follow a claim, and no colon may lead into it.
     pub(crate) strict: bool,
+    /// How a signal must come at least to count.
+    pub(crate) accept: Via,
 }
 
 /// `[store]`: the user's alone, as the store is.

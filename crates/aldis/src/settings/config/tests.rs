@@ -29,8 +29,8 @@ fn said(error: &CommandError, directory: &Path) -> String {
 }
 
 fn limits(layered: Layered) -> Config {
-    let Settings { run, stagnation, notify, .. } = layered.settings;
-    Supervision { run, stagnation, notify, strict: false }.limits()
+    let Settings { run, stagnation, notify, signals, .. } = layered.settings;
+    Supervision { run, accept: signals.accept, stagnation, notify, strict: false }.limits()
 }
 
 #[test]

@@ -30,6 +30,11 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
+    /// How the host is told of it.
+    pub(super) fn next(&self) -> &HostSession {
+        &self.next
+    }
+
     /// The same, after the host has had it once.
     pub(super) fn resumed(&self) -> Self {
         Self { id: self.id.clone(), next: HostSession::Resumed(self.id.clone()) }
@@ -57,6 +62,19 @@ impl Stage {
         };
         stage.aldis(&["install", name, "--project"]);
         Some(stage)
+    }
+
+    /// Starts the host with further arguments.
+    pub(super) fn with_arguments<S: Into<String> + Clone>(mut self, arguments: &[S]) -> Self {
+        for argument in arguments {
+            self.host = self.host.with_argument(argument.clone());
+        }
+        self
+    }
+
+    /// Where our own state is.
+    pub(super) fn state_dir(&self) -> PathBuf {
+        self._root.path().join("state")
     }
 
     pub(super) fn host(&self) -> &RealHost {

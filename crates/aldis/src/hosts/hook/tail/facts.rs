@@ -1,6 +1,7 @@
 //! What the last lines of a transcript say beside their text.
 
 use aldis_signal::time::Timestamp;
+use aldis_transcript::events::{ToolAnswer, is_own_tool};
 use aldis_transcript::{LineSummary, Mark};
 
 /// Folded over lines in order.
@@ -12,6 +13,10 @@ pub(super) struct Facts {
     pub(super) turn_began: Option<Timestamp>,
     /// The agent spoke last.
     pub(super) answered: bool,
+    /// The answers to calls of our tools.
+    pub(super) answers: Vec<ToolAnswer>,
+    /// The calls of our tools.
+    own_calls: Vec<String>,
     /// The call that asks the user something and has no answer.
     asking: Option<String>,
 }
@@ -30,12 +35,19 @@ impl Facts {
                 Mark::Notice => self.asking = None,
                 Mark::Call { id, name } => {
                     self.tools_ran = true;
+                    if is_own_tool(name) {
+                        self.own_calls.push(id.clone());
+                    }
                     if asks_user(name) {
                         self.asking = Some(id.clone());
                     }
                 }
-                Mark::Result { id } => {
+                Mark::Result { id, ids } => {
                     self.tools_ran = true;
+                    if self.own_calls.contains(id) {
+                        let (call_id, ids) = (id.clone(), ids.clone());
+                        self.answers.push(ToolAnswer { call_id, ids, sidechain: false });
+                    }
                     let same = |asking: &mut String| asking == id || id.is_empty();
                     self.asking.take_if(same);
                 }

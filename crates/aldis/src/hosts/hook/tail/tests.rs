@@ -23,7 +23,13 @@ fn may_matter(raw: &[u8]) -> bool {
 }
 
 fn look<'a>(session: Option<&'a str>) -> TailOptions<'a> {
-    TailOptions { roots: &[], session, may_matter: &may_matter, limits: Limits::default() }
+    TailOptions {
+        roots: &[],
+        session,
+        of_agent: false,
+        may_matter: &may_matter,
+        limits: Limits::default(),
+    }
 }
 
 /// Much of the same and then something else, of any size, and how much of it was read.
@@ -296,7 +302,7 @@ fn late_lines_are_waited_for() {
             assert_eq!(pause, SETTLE_PAUSE);
             pauses.set(pauses.get() + 1);
         };
-        let settled = settle(read, || bytes().len() as u64, sleep).unwrap();
+        let settled = settle(read, Tail::is_settled, || bytes().len() as u64, sleep).unwrap();
         assert_eq!(asked.get(), reads, "{late_by}");
         assert_eq!(settled.is_settled(), late_by < 31);
         assert_eq!(pauses.get(), late_by.min(30));
@@ -311,7 +317,8 @@ fn a_file_that_keeps_growing_is_read_a_few_times() {
         reads.set(reads.get() + 1);
         Ok::<_, TailError>(tail(growing.as_bytes(), CLAUDE_CODE, None))
     };
-    let settled = settle(read, || length.get(), |_| length.set(length.get() + 1)).unwrap();
+    let settled =
+        settle(read, Tail::is_settled, || length.get(), |_| length.set(length.get() + 1)).unwrap();
     assert!(!settled.is_settled());
     assert_eq!(reads.get(), 5, "four times while it grows, and once when the time is over");
 }

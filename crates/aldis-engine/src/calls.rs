@@ -1,0 +1,170 @@
+//! What agents report by calls, from the call until their run's driver takes it over.
+//!
+//! A call is durable before it is answered, and provisional: whoever drives the run finds it in the
+//! transcript of its agent (double-entry check) and gives the machine the signal that it stands for, at
+//! the stop at which the same signal in a text would count. Each call is a note of its own on its run,
+//! so that any number of calls can be recorded at once.
+
+use aldis_machine::Machine;
+use aldis_machine::calls::Call;
+use aldis_signal::signal::{CALL_ID, Via};
+use aldis_signal::time::Timestamp;
+use aldis_store::{PartChange, RunId};
+use serde::{Deserialize, Serialize};
+
+use crate::any::{AnyHandle, each};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::handle::{Handle, note};
+use crate::ids;
+
+/// The keys of calls.
+const CALL: &str = "call/";
+/// How many calls of a run are kept. The oldest that was taken over gives way.
+const CALLS_MAX: usize = 1_024;
+
+/// A call, as it is kept until the driver of its run takes it over, and after that for as long as the
+/// host may repeat it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// Its id; the answer to the agent has it.
+    pub id: String,
+    /// When it came.
+    pub at: Timestamp,
+    /// How it came, if the transcript has it too.
+    pub via: Via,
+    /// The host's session that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The host's id of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The number of the agent in its run, where that has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<u64>,
+    /// Whether the host says that a sub-agent called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subagent: bool,
+    /// What it reports.
+    pub call: Call,
+    /// Whether the driver has taken it over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken: bool,
+}
+
+/// The answer to a call, as a transcript shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct CallAnswer<'t> {
+    /// The host's id of the call.
+    pub call_id: &'t str,
+    /// The ids of ours in the answer.
+    pub ids: &'t [String],
+}
+
+impl CallRecord {
+    /// A call that came now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the operating system returns no random bytes.
+    pub fn new(at: Timestamp, via: Via, call: Call) -> Result<Self, EngineError> {
+        let id = format!("{CALL_ID}{}", ids::token()?);
+        let (session, call_id, agent) = (None, None, None);
+        Ok(Self { id, at, via, session, call_id, agent, subagent: false, call, taken: false })
+    }
+
+    /// Returns whether a transcript shows its answer: under the host's id of the call, or with ours.
+    pub fn is_answered_by(&self, answer: CallAnswer<'_>) -> bool {
+        let same = self.call_id.as_deref() == Some(answer.call_id);
+        same && !answer.call_id.is_empty() || answer.ids.contains(&self.id)
+    }
+
+    /// Whether it is the same call of the same session, delivered again.
+    fn repeats(&self, other: &Self) -> bool {
+        let same = self.call_id.is_some() && self.call_id == other.call_id;
+        self.id == other.id || same && self.session == other.session
+    }
+
+    /// Whether it makes an earlier report of the same agent void.
+    fn replaces(&self, earlier: &Self) -> bool {
+        let progress = |record: &Self| matches!(record.call, Call::Progress { .. });
+        let reporter = |record: &Self| (record.session.clone(), record.agent, record.subagent);
+        progress(self) && progress(earlier) && reporter(self) == reporter(earlier)
+    }
+
+    /// Returns the note that says that the driver has taken it over.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written as JSON.
+    pub fn taken_over(&self) -> Result<PartChange, EngineError> {
+        note(&self.key(), &Self { taken: true, ..self.clone() })
+    }
+
+    fn key(&self) -> String {
+        format!("{CALL}{}", self.id)
+    }
+}
+
+impl<M: Machine> Handle<M> {
+    /// Returns the calls that are kept, oldest first. One that this version does not know is left out.
+    pub fn calls(&self) -> Vec<CallRecord> {
+        let known = |key| self.note(key).ok().flatten();
+        let mut calls: Vec<CallRecord> = self.notes_under(CALL).filter_map(known).collect();
+        calls.sort_by(|one, other| (one.at, &one.id).cmp(&(other.at, &other.id)));
+        calls
+    }
+
+    /// Returns the calls that wait to be taken over.
+    pub fn waiting_calls(&self) -> Vec<CallRecord> {
+        let mut calls = self.calls();
+        calls.retain(|call| !call.taken);
+        calls
+    }
+
+    /// Keeps a call. Returns the earlier record if it was delivered before.
+    fn keep_call(
+        &mut self,
+        engine: &Engine,
+        now: Timestamp,
+        record: &CallRecord,
+    ) -> Result<Option<CallRecord>, EngineError> {
+        let calls = self.calls();
+        if let Some(known) = calls.iter().find(|known| record.repeats(known)) {
+            return Ok(Some(known.clone()));
+        }
+        let mut notes = vec![note(&record.key(), record)?];
+        let waiting = calls.iter().filter(|known| !known.taken);
+        if waiting.clone().count() >= CALLS_MAX {
+            let what = format!("{CALLS_MAX} calls wait for the next stop of the agent");
+            return Err(EngineError::Invalid(what));
+        }
+        // Of progress only the latest counts.
+        let replaced = waiting.filter(|known| record.replaces(known));
+        notes.extend(replaced.map(|known| PartChange::Clear { key: known.key() }));
+        let surplus = (calls.len() + 1).saturating_sub(CALLS_MAX);
+        let taken = calls.iter().filter(|known| known.taken).take(surplus);
+        notes.extend(taken.map(|known| PartChange::Clear { key: known.key() }));
+        self.set_notes(engine, now, notes)?;
+        Ok(None)
+    }
+}
+
+impl Engine {
+    /// Makes a call durable. Returns the earlier record if the host delivers it again: it counts once.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_any`](Self::open_any), and what the store says.
+    pub fn record_call(
+        &self,
+        now: Timestamp,
+        run: &RunId,
+        record: &CallRecord,
+    ) -> Result<Option<CallRecord>, EngineError> {
+        // Whoever records calls at the same time waits here instead of trying again.
+        let _turn = self.store().turn(run)?;
+        let mut any = self.open_any(run)?;
+        each!(&mut any, handle => handle.keep_call(self, now, record))
+    }
+}

@@ -1,0 +1,37 @@
+//! Calls of the agents that we started: which their transcripts vouch for, and which are left.
+
+use aldis_engine::{CallAnswer, CallRecord, Handle};
+use aldis_machine::Machine;
+use aldis_signal::signal::Via;
+use aldis_signal::time::Timestamp;
+use aldis_transcript::events::ToolAnswer;
+
+/// Finds the call whose answer a host's stream shows. The stream may be ahead of what is known of the
+/// store: take that over first.
+pub(super) fn answered<M: Machine>(run: &Handle<M>, answer: &ToolAnswer) -> Option<CallRecord> {
+    let answer = CallAnswer { call_id: &answer.call_id, ids: &answer.ids };
+    run.waiting_calls().into_iter().find(|call| call.is_answered_by(answer))
+}
+
+/// Returns the calls that an agent made since it was started and that its stream did not show, and those
+/// that mean nothing any more. A call that nothing vouches for counts as words of the agent, one of
+/// another session not at all.
+pub(super) fn left<M: Machine>(
+    run: &Handle<M>,
+    (agent, session): (Option<u64>, Option<&str>),
+    since: Timestamp,
+) -> (Vec<CallRecord>, Vec<CallRecord>) {
+    let foreign = |call: &CallRecord| {
+        call.session.as_deref().zip(session).is_some_and(|(call, own)| call != own)
+    };
+    let own = run.waiting_calls().into_iter().filter(|call| call.agent == agent);
+    let (mut left, void): (Vec<_>, Vec<_>) =
+        own.partition(|call| call.at >= since && !foreign(call) && !call.subagent);
+    for call in &mut left {
+        call.via = match call.via {
+            Via::Call => Via::Said,
+            via => via,
+        };
+    }
+    (left, void)
+}
