@@ -4,6 +4,7 @@
 //! registers the hook in the host's settings and checks that it works. Neither names a host: they
 //! ask its `HostSpec`.
 
+mod amp;
 mod claude_code;
 mod cline;
 mod codex;
@@ -13,6 +14,7 @@ mod droid;
 mod env;
 mod gemini;
 mod goose;
+pub(crate) mod headless;
 pub(crate) mod hook;
 mod host;
 pub(crate) mod install;
@@ -20,8 +22,6 @@ mod openclaw;
 mod opencode;
 mod qwen;
 pub(crate) mod spec;
-
-use aldis_transcript::Format;
 
 pub use env::Env;
 pub use hook::answer::{Answer, TEXT_MAX, answer};
@@ -48,11 +48,8 @@ static ALL: [Host; 10] = [
     Host(&qwen::SPEC),
 ];
 
-/// Returns the host that writes this when it runs without a person.
-pub(crate) fn headless(format: Format) -> Option<spec::Headless> {
-    let mut all = ALL.iter().filter_map(|host| host.spec().headless);
-    all.find(|host| host.output == format)
-}
+/// Hosts without hooks: they can be run, and not registered with.
+static HEADLESS_ONLY: [Host; 1] = [Host(&amp::SPEC)];
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,9 @@ const SIGNALS_MAX: usize = 64;
 const NEAR_MISSES_MAX: usize = 8;
 /// How many denied permissions are remembered. The oldest gives way.
 const DENIALS_MAX: usize = 16;
+/// What follows a denial.
+const SECOND_DENIAL: &str =
+    "the agent gets this in its next prompt, and a second denial ends the run";
 /// How much of a host's message is kept.
 const MESSAGE_MAX: usize = 1_000;
 
@@ -270,11 +273,11 @@ impl State {
         }
         let decision = self
             .decision(Rule::PermissionDenied, "The host denied the agent a permission")
-            .because(match &*cure {
-                "" => denied,
-                cure => format!("{denied}; {cure} allows it"),
-            })
-            .next("the agent gets this in its next prompt; a second denial ends the run");
+            .because(denied)
+            .next(match &*cure {
+                "" => SECOND_DENIAL.to_owned(),
+                cure => format!("{SECOND_DENIAL}; then {cure}"),
+            });
         Outcome::decided([], decision)
     }
 

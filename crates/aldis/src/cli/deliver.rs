@@ -20,13 +20,13 @@ use serde_json::Value;
 
 use super::run::{input_format, output_options};
 use super::{Outcome, plan, tasks, why};
-use crate::agents::command::{AgentCommand, SESSION};
+use crate::agents::command::{AgentCommand, check_program};
 use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
 use crate::coordinate::repository::check_worktrees;
 use crate::error::CommandError;
 use crate::hosts::Host;
-use crate::hosts::install::locations::Locations;
+use crate::hosts::headless::{HostOptions, SESSION};
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
@@ -117,9 +117,10 @@ pub(super) struct DeliverArgs {
 }
 
 /// Takes the name of a host whose command is known.
-fn headless_host() -> impl TypedValueParser<Value = Host> {
-    let known = Host::all().iter().filter(|host| host.spec().headless.is_some());
-    PossibleValuesParser::new(known.map(|host| host.name())).try_map(|name| name.parse::<Host>())
+pub(super) fn headless_host() -> impl TypedValueParser<Value = Host> {
+    let known = Host::all_headless();
+    let names = PossibleValuesParser::new(known.iter().map(|host| host.name()));
+    names.try_map(|name| Host::headless(&name).map(|(host, _)| host))
 }
 
 /// The note that keeps how agents are started.
@@ -200,34 +201,24 @@ fn begin(
     }
     let host = args.host.spec().headless.filter(|_| args.command.is_empty());
     let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
-    if host.is_some() && !own_developer {
-        check_program(args.host)?;
+    let plain = HostOptions::default();
+    let command = host.map_or_else(|| args.command.clone(), |host| host.command(&plain));
+    if let Some(program) = command.first().filter(|_| !own_developer) {
+        check_program(program, place.root())?;
     }
     let launch = DeliveryLaunch {
-        command: host.map_or_else(|| args.command.clone(), |host| host.command()),
+        command,
         prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
         input: args
             .input
             .clone()
             .unwrap_or_else(|| host.map_or("auto", |host| host.output.name()).to_owned()),
         // Nobody knows how a command of the user's own continues a session.
-        resume: host.and_then(|host| host.resume()),
+        resume: host.and_then(|host| host.resume(&plain)),
         notify: settings.notify,
         roles: settings.roles,
     };
     create(engine, place, tasks, config, &launch)
-}
-
-/// Refuses to start agents of a host that is not installed.
-fn check_program(host: Host) -> Result<(), CommandError> {
-    let program = host.spec().headless.and_then(|host| host.command.first().copied());
-    let program = program.unwrap_or_default();
-    if Locations::new()?.find_program(program).is_some() {
-        return Ok(());
-    }
-    let get = host.spec().get_program;
-    Err(CommandError::new(format!("`{program}` ({}) is not on the PATH", host.title()))
-        .with_help(format!("install it ({get}), or write your own command after `--`")))
 }
 
 /// A command that names no session would begin a new one.

@@ -20,21 +20,17 @@ pub(super) static SPEC: HostSpec = HostSpec {
     programs: &["claude"],
     get_program: "npm install -g @anthropic-ai/claude-code",
     headless: Some(Headless {
-        command: &[
-            "claude",
-            "-p",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--permission-mode",
-            "acceptEdits",
-        ],
+        command: &["claude", "-p", "--output-format", "stream-json", "--verbose"],
+        edits: &["--permission-mode", "acceptEdits"],
+        everything: &["--dangerously-skip-permissions"],
+        edit_tools: &["Edit", "MultiEdit", "NotebookEdit", "Write"],
+        allow: HostOption::Named("--allowedTools"),
+        model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::ClaudeStream,
         counts_sessions: false,
-        permit: |tool| Some(permit(tool)),
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     project_variables: &["CLAUDE_PROJECT_DIR"],
@@ -70,16 +66,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
     is_original: true,
     ..HostSpec::USUAL
 };
-
-/// The flag that allows a tool.
-fn permit(tool: &str) -> String {
-    match tool {
-        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => {
-            "`--permission-mode acceptEdits`".to_owned()
-        }
-        tool => format!("`--allowedTools \"{tool}\"`"),
-    }
-}
 
 /// Interactive sessions ask whether to trust a folder; `claude -p` does not.
 fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[CurrentEntry]) -> Trust {

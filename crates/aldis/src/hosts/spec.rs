@@ -17,6 +17,7 @@ use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope};
 use super::install::trust::Trust;
+pub(crate) use super::headless::{Headless, HostOption};
 pub(crate) use crate::settings::prompt_by::PromptBy;
 
 /// Every fact about one host.
@@ -79,38 +80,6 @@ impl HostSpec {
         is_original: false,
         imports: Imports::Nothing,
     };
-}
-
-/// A host that runs without a person and may change the files of the project.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Headless {
-    /// The program and the first arguments.
-    pub(crate) command: &'static [&'static str],
-    /// What follows to continue an earlier session, whose name `{session}` stands for.
-    pub(crate) resume: Option<&'static [&'static str]>,
-    /// The last arguments.
-    pub(crate) last: &'static [&'static str],
-    /// How it gets its prompt.
-    pub(crate) prompt_by: PromptBy,
-    /// What it writes.
-    pub(crate) output: Format,
-    /// Whether its figures are those of a whole session, also of what went before this process.
-    pub(crate) counts_sessions: bool,
-    /// Returns what allows a tool that it denied; nothing where that is not known.
-    pub(crate) permit: fn(&str) -> Option<String>,
-}
-
-impl Headless {
-    /// Returns the command for a new session.
-    pub(crate) fn command(&self) -> Vec<String> {
-        self.command.iter().chain(self.last).map(|word| (*word).to_owned()).collect()
-    }
-
-    /// Returns the command that continues a session, where the host has one.
-    pub(crate) fn resume(&self) -> Option<Vec<String>> {
-        let words = self.command.iter().chain(self.resume?).chain(self.last);
-        Some(words.map(|word| (*word).to_owned()).collect())
-    }
 }
 
 /// The members of a payload.

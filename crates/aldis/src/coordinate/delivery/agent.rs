@@ -9,9 +9,8 @@ use aldis_signal::{Finding, Rules, Token};
 use aldis_transcript::events::HostEvent;
 
 use crate::agents::listener::Report;
-use crate::agents::session::Session;
+use crate::agents::session::{Session, less};
 use crate::coordinate::world::Stream;
-use crate::hosts;
 
 /// How much of plain text is kept: a signal stands at the end, with its body.
 const TEXT_MAX: usize = 1 << 20;
@@ -131,7 +130,7 @@ impl<'r> AgentAtWork<'r> {
 
     /// Its process has ended.
     pub(super) fn finish(self, exit: Exit, now: Timestamp) -> Last {
-        let before = self.spent_before();
+        let before = self.session.counted_before(self.spent_before);
         let Self { mut reported, session, spent_told, .. } = self;
         session.finish(exit, now, &mut |report| reported.take(report));
         let unreported = less(less(reported.spent, before), spent_told);
@@ -149,24 +148,11 @@ impl<'r> AgentAtWork<'r> {
         if self.reported.over {
             return Usage::default();
         }
-        let own = less(self.reported.spent, self.spent_before());
+        let before = self.session.counted_before(self.spent_before);
+        let own = less(self.reported.spent, before);
         let more = less(own, self.spent_told);
         self.spent_told = own;
         more
-    }
-
-    /// What its host counts although an earlier agent cost it.
-    fn spent_before(&self) -> Usage {
-        let host = self.session.format().and_then(hosts::headless);
-        let counts = host.is_some_and(|host| host.counts_sessions);
-        if counts { self.spent_before } else { Usage::default() }
-    }
-}
-
-fn less(all: Usage, part: Usage) -> Usage {
-    Usage {
-        tokens: all.tokens.saturating_sub(part.tokens),
-        micro_dollars: all.micro_dollars.saturating_sub(part.micro_dollars),
     }
 }
 

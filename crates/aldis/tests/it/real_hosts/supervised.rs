@@ -203,20 +203,21 @@ fn a_denied_permission_is_named() {
 }
 
 /// A host in a scratch home, and a state directory beside it.
-struct Stage {
-    host: RealHost,
+pub(super) struct Stage {
+    pub(super) host: RealHost,
     _root: TempDir,
 }
 
 impl Stage {
-    fn new(kind: HostKind) -> Option<Self> {
+    pub(super) fn new(kind: HostKind) -> Option<Self> {
         let installed = Installed::find()?;
         let root = TempDir::new().unwrap();
-        let host = match kind {
-            HostKind::Claude => RealHost::claude(&installed.claude, root.path()),
-            HostKind::Codex => RealHost::codex(&installed.codex, root.path()),
+        let (host, program) = match kind {
+            HostKind::Claude => (RealHost::claude(&installed.claude, root.path()), installed.claude),
+            HostKind::Codex => (RealHost::codex(&installed.codex, root.path()), installed.codex),
         };
-        let host = host.unwrap().with_env("ALDIS_STATE_DIR", root.path().join("state"));
+        let host = host.unwrap().with_path(program.parent().unwrap());
+        let host = host.with_env("ALDIS_STATE_DIR", root.path().join("state"));
         Some(Self { host, _root: root })
     }
 
@@ -259,12 +260,12 @@ impl Stage {
         (done.status.code(), text.join("\n"))
     }
 
-    fn status(&self) -> Value {
+    pub(super) fn status(&self) -> Value {
         let done = self.aldis(&["status", "--json"]);
         serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{done:?}"))
     }
 
-    fn aldis<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
+    pub(super) fn aldis<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
         let mut command = Command::new(ALDIS);
         command.current_dir(self.host.project()).env_clear().envs(self.host.environment());
         command.args(arguments);
@@ -272,6 +273,6 @@ impl Stage {
     }
 }
 
-fn output(mut command: Command) -> Output {
+pub(super) fn output(mut command: Command) -> Output {
     command.stdin(std::process::Stdio::null()).output().unwrap()
 }
