@@ -193,7 +193,7 @@ impl State {
         let until = until.or_else(|| self.attempt.limit.as_ref()?.until);
         self.attempt.limit = Some(ServiceLimit { until, what: cut(what, MESSAGE_MAX).to_owned() });
         let decision = self
-            .decision(Rule::LimitReported, "The service reported a rate limit")
+            .decision(Rule::LimitReported, "The service refuses to work for now")
             .because(what)
             .next("when the agent has stopped, the run waits and repeats the iteration");
         Outcome::decided([], decision)
@@ -285,8 +285,11 @@ impl State {
     pub(super) fn on_tick(&mut self) -> Outcome {
         let now = self.now();
         match self.status {
-            Status::Limited { until } | Status::Backoff { until } if now >= until => {
-                self.end_wait()
+            Status::Limited { until } if now >= until => {
+                self.end_wait("the wait for the service is over")
+            }
+            Status::Backoff { until } if now >= until => {
+                self.end_wait("the pause after the crash is over")
             }
             Status::Working => self.while_working(),
             Status::Paused { stagnated: true } => self.while_suspended(),

@@ -149,7 +149,10 @@ impl AgentCommand {
 /// # Errors
 ///
 /// Fails with how to get the program, where that is known.
-pub(crate) fn check_program(program: impl AsRef<OsStr>, directory: &Path) -> Result<(), CommandError> {
+pub(crate) fn check_program(
+    program: impl AsRef<OsStr>,
+    directory: &Path,
+) -> Result<(), CommandError> {
     let mut launch = Launch::new(program.as_ref());
     directory.clone_into(&mut launch.cwd);
     let Err(error) = launch.find_program() else { return Ok(()) };
@@ -164,7 +167,8 @@ pub(crate) fn check_program(program: impl AsRef<OsStr>, directory: &Path) -> Res
     let program = program.as_ref().to_string_lossy();
     let what = format!("{} is not installed (no `{program}` on the PATH)", host.title());
     let get = host.spec().get_program;
-    Err(CommandError::new(what).with_help(format!("get it: {get}; or write another command after `--`")))
+    Err(CommandError::new(what)
+        .with_help(format!("get it: {get}; or write another command after `--`")))
 }
 
 fn write_prompt(prompt: &str) -> Result<NamedTempFile, StartFailure> {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::run::{input_format, output_options};
-use super::{Outcome, plan, tasks, why};
+use super::{Outcome, detach, plan, tasks, why};
 use crate::agents::command::{AgentCommand, check_program};
 use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
@@ -99,6 +99,10 @@ pub(super) struct DeliverArgs {
     #[arg(long)]
     no_wait: bool,
 
+    /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the delivery
+    #[arg(long)]
+    detach: bool,
+
     /// Do not show each decision
     #[arg(long, short)]
     quiet: bool,
@@ -153,6 +157,15 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
         None => go_on(&engine, &place, args)?,
     };
+    if args.detach {
+        let begun = ["deliver", "--quiet", "--continue", run.id().as_str()].map(OsString::from);
+        let wait = args.no_wait.then(|| OsString::from("--no-wait"));
+        let command = match args.plan {
+            Some(_) => begun.into_iter().chain(wait).collect(),
+            None => detach::typed(),
+        };
+        return detach::detach(io, engine.store(), run.id(), command);
+    }
     let options = output_options(io, args.quiet, args.json);
     let launch = launch(&run)?;
     let mut plan = plan(io, &launch, directory)?;

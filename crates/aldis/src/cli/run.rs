@@ -3,6 +3,7 @@
 mod flags;
 mod launch;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use clap::{Args, ValueHint};
 pub(super) use self::flags::Flags;
 use self::launch::RunLaunch;
 use super::deliver::headless_host;
-use super::{Outcome, tasks, why};
+use super::{Outcome, detach, tasks, why};
 use crate::agents::git::Git;
 use crate::app::retention::Retention;
 use crate::app::selection;
@@ -89,6 +90,10 @@ pub(super) struct RunArgs {
     #[arg(long)]
     fresh: bool,
 
+    /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the run
+    #[arg(long)]
+    detach: bool,
+
     /// Do not show what the agent writes
     #[arg(long, short)]
     quiet: bool,
@@ -118,6 +123,10 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     } else {
         begin(io, &engine, &place, args)?
     };
+    if args.detach {
+        let command = ["run", "--quiet", "--continue", run.id().as_str()].map(OsString::from);
+        return detach::detach(io, engine.store(), run.id(), command.to_vec());
+    }
     let dialect = selection::find(&run.state().setup().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let live = RunReporter::new(out, output_options(io, args.quiet, args.json), &dialect);
@@ -193,10 +202,8 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
         (None, None) => String::new(),
     };
     if text.trim().is_empty() {
-        return Err(
-            CommandError::new("no task was given")
-                .with_help("write it behind the options, or use --prompt FILE")
-        );
+        return Err(CommandError::new("no task was given")
+            .with_help("write it behind the options, or use --prompt FILE"));
     }
     Ok(text)
 }
@@ -216,6 +223,7 @@ fn go_on(
         return Err(CommandError::new("there is no run to continue in this project")
             .with_help("start one: aldis run TASK"));
     };
+    detach::refuse_supervised(engine.store(), &id)?;
     let mut run: Handle<State> = engine.open(&id)?;
     let launch = RunLaunch::of(&run, args)?;
     launch.agent(&project::current()?)?;

@@ -29,8 +29,8 @@ use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, 
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Since;
 use crate::agents::listener::{Found, Report};
-use crate::agents::session::Session;
 use crate::agents::output_log::OutputLog;
+use crate::agents::session::Session;
 use crate::error::CommandError;
 use crate::hosts::{Host, headless};
 use crate::notify::{self, TerminalNotice};

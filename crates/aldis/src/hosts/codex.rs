@@ -23,7 +23,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
         edits: &["--sandbox", "workspace-write"],
         everything: &["--dangerously-bypass-approvals-and-sandbox"],
         edit_tools: &[],
-        allow: HostOption::Instead("Codex has a sandbox: `[sandbox_workspace_write]` in its config.toml opens it in part, --yolo lifts it"),
+        allow: HostOption::Instead(
+            "Codex has a sandbox: `[sandbox_workspace_write]` in its config.toml opens it in part, --yolo lifts it",
+        ),
         model: HostOption::Named("--model"),
         resume: Some(&["resume", "{session}"]),
         last: &["-"],

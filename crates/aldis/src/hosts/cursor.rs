@@ -25,7 +25,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
         edits: &["--force"],
         everything: &["--force"],
         edit_tools: &[],
-        allow: HostOption::Instead("Cursor allows everything that `permissions` in .cursor/cli.json does not deny"),
+        allow: HostOption::Instead(
+            "Cursor allows everything that `permissions` in .cursor/cli.json does not deny",
+        ),
         model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],

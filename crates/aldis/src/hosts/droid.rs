@@ -16,7 +16,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
         edits: &["--auto", "low"],
         everything: &["--skip-permissions-unsafe"],
         edit_tools: &[],
-        allow: HostOption::Instead("Droid has levels: write `-- --auto medium` or `-- --auto high` behind the task"),
+        allow: HostOption::Instead(
+            "Droid has levels: write `-- --auto medium` or `-- --auto high` behind the task",
+        ),
         model: HostOption::Named("--model"),
         resume: Some(&["-s", "{session}"]),
         last: &["-f"],

@@ -16,7 +16,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
         edits: &[],
         everything: &[],
         edit_tools: &[],
-        allow: HostOption::Instead("`goose configure` decides what Goose may do; in its mode `auto` everything"),
+        allow: HostOption::Instead(
+            "`goose configure` decides what Goose may do; in its mode `auto` everything",
+        ),
         model: HostOption::Named("--model"),
         resume: None,
         last: &["-i", "-"],

@@ -82,7 +82,8 @@ impl Headless {
 
     fn words(&self, options: &HostOptions, resume: &[&str]) -> Vec<String> {
         let rights = if options.yolo { self.everything } else { self.edits };
-        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let owned =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let mut words = owned(&[self.command, rights].concat());
         for (told, values) in
             [(self.model, options.model.as_slice()), (self.allow, options.allow.as_slice())]

@@ -20,7 +20,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
         edits: &[],
         everything: &["--auto"],
         edit_tools: &[],
-        allow: HostOption::Instead("`permission` in opencode.json allows single tools, --yolo all that are not denied there"),
+        allow: HostOption::Instead(
+            "`permission` in opencode.json allows single tools, --yolo all that are not denied there",
+        ),
         model: HostOption::Named("--model"),
         resume: Some(&["--session", "{session}"]),
         last: &[],

@@ -11,13 +11,13 @@ use jsonc_parser::json;
 use serde_json::{Value, json as value};
 
 use super::Env;
+pub(crate) use super::headless::{Headless, HostOption};
 use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
 use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope};
 use super::install::trust::Trust;
-pub(crate) use super::headless::{Headless, HostOption};
 pub(crate) use crate::settings::prompt_by::PromptBy;
 
 /// Every fact about one host.

@@ -163,8 +163,7 @@ fn a_crash_begins_a_new_session(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     fs::write(stage.host.project().join("aldis.toml"), "[run]\ncrash_wait = 1\n").unwrap();
     let kill = "echo I looked at the heron; kill -9 $(ps -o ppid= -p $PPID) $PPID";
-    let model =
-        model(vec![Reply::runs(kill), Reply::says("Done.\n\n<chorus>COMPLETE</chorus>")]);
+    let model = model(vec![Reply::runs(kill), Reply::says("Done.\n\n<chorus>COMPLETE</chorus>")]);
     let (code, text) = ended(stage.by_name(&model, ALL_TOOLS[kind as usize], &TASK));
     assert_eq!(code, Some(0), "{text}");
     let asked = model.main_requests();
@@ -181,7 +180,7 @@ const ALL_TOOLS: [&[&str]; 2] = [&["--host", "claude-code", "--allow", "Bash"], 
 impl Stage {
     /// Returns the command that supervises the host, which finds the model in its environment or, with
     /// Codex, in further arguments.
-    fn by_name(&self, model: &ModelServer, options: &[&str], task: &[&str]) -> Command {
+    pub(super) fn by_name(&self, model: &ModelServer, options: &[&str], task: &[&str]) -> Command {
         let host = self.host.command(model, &HostSession::New).unwrap();
         let mut command = Command::new(ALDIS);
         command.current_dir(self.host.project()).env_clear();
@@ -210,7 +209,7 @@ impl Stage {
     }
 }
 
-fn ended(command: Command) -> (Option<i32>, String) {
+pub(super) fn ended(command: Command) -> (Option<i32>, String) {
     let done = output(command);
     let text = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     (done.status.code(), text.join("\n"))
