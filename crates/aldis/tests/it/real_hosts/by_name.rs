@@ -134,7 +134,7 @@ fn a_message_reaches_the_session_at_work(kind: HostKind) {
 /// The flag that `why` names cures it, in the same run.
 fn a_denied_tool_is_allowed_when_the_run_continues() {
     let Some(stage) = Stage::new(HostKind::Claude) else { return };
-    let denied = || Reply::runs("echo 1 > made.txt");
+    let denied = || Reply::runs("sh -c 'echo 1 > made.txt'");
     let gives_up = || Reply::says("I may not do that.");
     let model = model(vec![
         denied(),
@@ -146,7 +146,7 @@ fn a_denied_tool_is_allowed_when_the_run_continues() {
     ]);
     let (code, text) = ended(stage.by_name(&model, &["--host", "claude-code"], &TASK));
     assert_eq!(code, Some(3), "{text}");
-    assert!(text.contains("the host denied Bash echo 1"), "{text}");
+    assert!(text.contains("the host denied Bash sh -c"), "{text}");
     assert_eq!(stage.status()["exit_reason"], "permission_denied");
     let run = stage.status()["run"].as_str().unwrap().to_owned();
     let why = String::from_utf8(stage.aldis(&["why"]).stdout).unwrap();
@@ -162,13 +162,13 @@ fn a_denied_tool_is_allowed_when_the_run_continues() {
 fn a_crash_begins_a_new_session(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     fs::write(stage.host.project().join("aldis.toml"), "[run]\ncrash_wait = 1\n").unwrap();
-    let kill = "echo I looked at the heron; kill -9 $(ps -o ppid= -p $PPID) $PPID";
+    let kill = "echo I looked at the heron; kill -9 $PPID";
     let model = model(vec![Reply::runs(kill), Reply::says("Done.\n\n<chorus>COMPLETE</chorus>")]);
     let (code, text) = ended(stage.by_name(&model, ALL_TOOLS[kind as usize], &TASK));
     assert_eq!(code, Some(0), "{text}");
     let asked = model.main_requests();
     let last = asked.last().unwrap();
-    assert_told(last, "The last attempt crashed: it was killed by signal 9");
+    assert_told(last, "The last attempt crashed");
     assert!(!last.knows("heron"), "the session that crashed goes on");
 }
 
