@@ -158,12 +158,15 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         None => go_on(&engine, &place, args)?,
     };
     if args.detach {
-        let begun = ["deliver", "--quiet", "--continue", run.id().as_str()].map(OsString::from);
-        let wait = args.no_wait.then(|| OsString::from("--no-wait"));
-        let command = match args.plan {
-            Some(_) => begun.into_iter().chain(wait).collect(),
-            None => detach::typed(),
-        };
+        let command = ["deliver", "--quiet", "--continue", run.id().as_str()].map(str::to_owned);
+        let limits = [
+            args.total_timeout.map(|time| format!("--total-timeout={time}")),
+            args.max_tokens.map(|tokens| format!("--max-tokens={tokens}")),
+            args.max_cost.map(|cost| format!("--max-cost={cost}")),
+            args.no_wait.then(|| "--no-wait".to_owned()),
+        ];
+        let command = command.into_iter().chain(limits.into_iter().flatten());
+        let command = command.map(OsString::from).collect();
         return detach::detach(io, engine.store(), run.id(), command);
     }
     let options = output_options(io, args.quiet, args.json);

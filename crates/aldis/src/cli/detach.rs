@@ -73,15 +73,6 @@ pub(super) fn refuse_supervised(store: &dyn Store, id: &RunId) -> Result<(), Com
         .with_help(format!("watch it with `aldis attach {id}`, or end it with `aldis abort {id}`")))
 }
 
-/// The command that was typed, for the process in the background.
-pub(super) fn typed() -> Vec<OsString> {
-    let mut words: Vec<OsString> = env::args_os().skip(1).collect();
-    if let Some(at) = words.iter().position(|word| word == "--detach") {
-        words.remove(at);
-    }
-    words
-}
-
 fn say(io: &mut Io, id: &RunId, run: Option<&Run>) -> Result<Outcome, CommandError> {
     let title = run.and_then(|run| run.record.title.trim().lines().next()).unwrap_or_default();
     let out = &mut io.stdout;

@@ -191,6 +191,7 @@ impl RunReporter {
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
         let next = match (ending, state.question()) {
             (Ending::Done, _) => None,
+            (Ending::PermissionDenied, _) => Some(state.how_to_allow()),
             (_, Some(question)) => {
                 Some(format!("aldis answer {} TEXT, then aldis run --continue {run}", question.id))
             }
