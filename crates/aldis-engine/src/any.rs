@@ -5,7 +5,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Committed, Driver, Loaded, Revision, RunId, Source, Step};
 use serde_json::Value;
 
-use crate::engine::{Answer, Engine};
+use crate::engine::{Engine, RequestOutcome};
 use crate::error::EngineError;
 use crate::handle::{Handle, Taken};
 use crate::json::{Dialects, JsonEdge, Members};
@@ -94,17 +94,17 @@ pub struct Prepared {
 #[derive(Debug)]
 pub enum Preparation {
     /// There is nothing to write.
-    Nothing(Box<Answer>),
+    Nothing(Box<RequestOutcome>),
     /// The step must be committed; then [`Prepared::settled`] gives the answer.
     Step(Box<Step>, Box<Prepared>),
 }
 
 impl Prepared {
     /// Returns the answer once the step is durable.
-    pub fn settled(mut self, step: &Step, committed: Committed) -> Answer {
+    pub fn settled(mut self, step: &Step, committed: Committed) -> RequestOutcome {
         each!(&mut self.run, handle => handle.committed(step, committed));
         let Self { run, effects, decisions } = self;
-        Answer { run, effects, decisions, repeated: false }
+        RequestOutcome { run, effects, decisions, repeated: false }
     }
 }
 
@@ -151,7 +151,7 @@ impl AnyHandle {
         event: Members,
         source: Option<&Source>,
         dialects: &dyn Dialects,
-    ) -> Result<Option<Answer>, EngineError> {
+    ) -> Result<Option<RequestOutcome>, EngineError> {
         each!(self, handle => {
             let event = handle.state().event_from_json(event, dialects);
             step(engine, now, handle, event.map_err(EngineError::Invalid)?, source)
@@ -206,7 +206,7 @@ impl AnyHandle {
         command: &HumanCommand,
         by: &str,
         source: Option<&Source>,
-    ) -> Result<Option<Answer>, EngineError> {
+    ) -> Result<Option<RequestOutcome>, EngineError> {
         each!(self, handle => {
             let event = handle.state().command(command, by)?;
             step(engine, now, handle, event, source)
@@ -220,7 +220,7 @@ impl AnyHandle {
         engine: &Engine,
         now: Timestamp,
         missed: bool,
-    ) -> Result<Option<Answer>, EngineError> {
+    ) -> Result<Option<RequestOutcome>, EngineError> {
         each!(self, handle => {
             let mut handle = handle;
             let event = handle.state().wake_event(missed).ok_or(NO_TIMERS)?;
@@ -231,7 +231,7 @@ impl AnyHandle {
             if handle.state().next_wake().is_some_and(|due| due <= now) {
                 return Err(NO_TIMERS.into());
             }
-            Answer::new(handle, outcome).map(Some)
+            RequestOutcome::new(handle, outcome).map(Some)
         })
     }
 }
@@ -244,16 +244,16 @@ fn step<M: Machine>(
     mut handle: Handle<M>,
     event: M::Event,
     source: Option<&Source>,
-) -> Result<Option<Answer>, EngineError>
+) -> Result<Option<RequestOutcome>, EngineError>
 where
     AnyHandle: From<Handle<M>>,
 {
     let outcome = match handle.take_if_meant(now, event, source) {
-        Taken::Refused(outcome) => return Answer::new(handle, outcome).map(Some),
+        Taken::Refused(outcome) => return RequestOutcome::new(handle, outcome).map(Some),
         Taken::Meant(outcome) => outcome,
     };
     let written = handle.try_write(engine, now, &outcome, &[], source)?;
-    written.then(|| Answer::new(handle, outcome)).transpose()
+    written.then(|| RequestOutcome::new(handle, outcome)).transpose()
 }
 
 fn prepare<M: Machine>(
@@ -268,7 +268,7 @@ where
 {
     let outcome = match handle.take_if_meant(now, event, source) {
         Taken::Refused(outcome) => {
-            let answer = Answer::new(handle, outcome)?;
+            let answer = RequestOutcome::new(handle, outcome)?;
             return Ok(Preparation::Nothing(Box::new(answer)));
         }
         Taken::Meant(outcome) => outcome,

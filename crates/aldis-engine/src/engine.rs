@@ -57,7 +57,7 @@ impl NewRun {
 
 /// What a request came to, for whoever asked.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct RequestOutcome {
     /// The run after it.
     pub run: AnyHandle,
     /// What must now be done, as JSON.
@@ -220,7 +220,7 @@ impl Engine {
         new: &NewRun,
         start: Members,
         dialects: &dyn Dialects,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<RequestOutcome, EngineError> {
         if let (Some(id), Some(source)) = (&new.id, &new.source)
             && let Some(known) = self.answered(id, source)?
         {
@@ -229,7 +229,7 @@ impl Engine {
         let begun = with_machine!(machine, M => {
             let start = M::start_from_json(start, dialects).map_err(EngineError::Invalid)?;
             let begun = self.begin::<M>(now, new, start);
-            begun.and_then(|(handle, outcome)| Answer::new(handle, outcome))
+            begun.and_then(|(handle, outcome)| RequestOutcome::new(handle, outcome))
         });
         match (begun, &new.source) {
             // Two deliveries of one request at once: the other was first.
@@ -252,7 +252,7 @@ impl Engine {
         event: &Members,
         source: Option<&Source>,
         dialects: &dyn Dialects,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<RequestOutcome, EngineError> {
         self.attempt(id, source, |run| {
             if run.driver() != Driver::Server {
                 return Err(EngineError::driven_elsewhere(id, run.driver()));
@@ -274,7 +274,7 @@ impl Engine {
         command: &HumanCommand,
         by: &str,
         source: Option<&Source>,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<RequestOutcome, EngineError> {
         self.attempt(id, source, |run| run.command(self, now, command, by, source))
     }
 
@@ -323,8 +323,8 @@ impl Engine {
         &self,
         id: &RunId,
         source: Option<&Source>,
-        act: impl Fn(AnyHandle) -> Result<Option<Answer>, EngineError>,
-    ) -> Result<Answer, EngineError> {
+        act: impl Fn(AnyHandle) -> Result<Option<RequestOutcome>, EngineError>,
+    ) -> Result<RequestOutcome, EngineError> {
         for _ in 0..TRIES_MAX {
             if let Some(source) = source
                 && let Some(known) = self.answered(id, source)?
@@ -346,7 +346,11 @@ impl Engine {
     /// # Errors
     ///
     /// [`EngineError::KeyReused`] if the key was used for another request.
-    pub fn answered(&self, id: &RunId, source: &Source) -> Result<Option<Answer>, EngineError> {
+    pub fn answered(
+        &self,
+        id: &RunId,
+        source: &Source,
+    ) -> Result<Option<RequestOutcome>, EngineError> {
         let Some(event) = self.store.event_by_source(id, &source.key)? else { return Ok(None) };
         if event.digest.is_some_and(|known| known != source.digest) {
             return Err(EngineError::KeyReused);
@@ -363,7 +367,7 @@ impl Engine {
         {
             effects = serde_json::from_str(&kept.body).unwrap_or_default();
         }
-        Ok(Some(Answer { run, effects, decisions, repeated: true }))
+        Ok(Some(RequestOutcome { run, effects, decisions, repeated: true }))
     }
 
     /// Returns what was decided about a request, as it is stored.
@@ -398,7 +402,7 @@ impl Engine {
     }
 }
 
-impl Answer {
+impl RequestOutcome {
     /// What a step came to.
     pub(crate) fn new<M: Machine>(
         handle: Handle<M>,

@@ -128,24 +128,14 @@ impl<M: Machine> Handle<M> {
     pub fn from_stored(loaded: Loaded) -> Result<Self, EngineError> {
         let Loaded { run, parts } = loaded;
         let state: M = record::read_state(&run.id, &run.record, &parts)?;
+        let aldis_store::RunRecord { project, driver, .. } = run.record;
         Ok(Self {
-            id: run.id,
-            project: run.record.project,
-            driver: run.record.driver,
             revision: run.revision,
             last_event: run.last_event,
-            created: run.created,
             updated: run.updated,
-            fence: None,
-            state,
             notes: parts.into_iter().map(|part| (part.key, part.body)).collect(),
-            pending: Vec::new(),
-            stale: false,
-            unsure: None,
-            untold: Outcome::nothing(),
-            performed: Vec::new(),
-            handed_out: BTreeSet::new(),
             outbox: None,
+            ..Self::new(run.id, &project, driver, run.created, state)
         })
     }
 

@@ -68,10 +68,10 @@ mod upcast;
 
 pub use any::{AnyHandle, MACHINES, Preparation, Prepared};
 pub use effects::{Direct, NOTICE, NOTIFY, OutboundEffect, Route, RoutedRun, SINK};
-pub use engine::{Answer, Engine, NewRun};
+pub use engine::{Engine, NewRun, RequestOutcome};
 pub use error::EngineError;
 pub use handle::{Handle, Performable, Stepped, note};
 pub use ids::{RandomError, run_id, token};
 pub use json::{Dialects, JsonEdge, Members};
 pub use replay::{Difference, Replay};
-pub use snapshot::{Question, Snapshot, State};
+pub use snapshot::{OpenQuestion, Snapshot, State};

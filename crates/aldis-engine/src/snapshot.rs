@@ -37,7 +37,7 @@ pub enum State {
 
 /// A question that waits for a human.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct OpenQuestion {
     /// Its name in its run.
     pub id: String,
     /// The task it is about, where there are several.
@@ -111,12 +111,12 @@ impl Snapshot {
     }
 
     /// Returns the questions that wait for a human, the oldest first.
-    pub fn questions(&self) -> Vec<Question> {
-        let mut questions: Vec<Question> = match &self.state {
+    pub fn questions(&self) -> Vec<OpenQuestion> {
+        let mut questions: Vec<OpenQuestion> = match &self.state {
             State::Run(state) => state
                 .question()
                 .into_iter()
-                .map(|asked| Question {
+                .map(|asked| OpenQuestion {
                     id: asked.id.clone(),
                     task: None,
                     text: asked.text.clone(),
@@ -127,7 +127,7 @@ impl Snapshot {
             State::Delivery(state) => {
                 let asked = state.run().questions.iter();
                 asked
-                    .map(|(id, asked)| Question {
+                    .map(|(id, asked)| OpenQuestion {
                         id: id.clone(),
                         task: state.task_of(asked.about).map(|task| task.spec.id.clone()),
                         text: asked.text.clone(),

@@ -92,5 +92,5 @@ pub use run::{
     QuestionSubject, Remediation, Stage, Work, WorkingAgent,
 };
 pub use signal::{DIALECT, Role, SignalKind};
-pub use state::{Outcome, PartsError, Start, State};
+pub use state::{Outcome, Start, State};
 pub use task::{Counters, Expansion, PromptNote, Status, Task, Wait};

@@ -51,38 +51,37 @@ pub struct Decision {
 
 impl Decision {
     /// A decision by a rule, without its reasons.
-    pub(crate) fn new(rule: impl Into<String>, summary: impl Into<String>) -> Self {
-        Self {
-            rule: rule.into(),
-            task: None,
-            summary: summary.into(),
-            because: String::new(),
-            evidence: Vec::new(),
-            counters: BTreeMap::new(),
-            remedy: String::new(),
-        }
-    }
-
-    /// Says how the counters stand.
-    pub(crate) fn counted(mut self, counters: BTreeMap<String, u64>) -> Self {
-        self.counters = counters;
-        self
+    pub(crate) fn new(
+        rule: impl Into<String>,
+        summary: impl Into<String>,
+        counters: BTreeMap<String, u64>,
+    ) -> Self {
+        let (because, evidence) = (String::new(), Vec::new());
+        let (rule, summary) = (rule.into(), summary.into());
+        let (task, remedy) = (None, "nothing to do".to_owned());
+        Self { rule, task, summary, because, evidence, counters, remedy }
     }
 
     /// Says why the rule applied.
-    pub(crate) fn because(mut self, because: impl Into<String>) -> Self {
+    pub(crate) fn because(&mut self, because: impl Into<String>) -> &mut Self {
         self.because = because.into();
         self
     }
 
     /// Says what it rests on.
-    pub(crate) fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+    pub(crate) fn seen(&mut self, evidence: impl IntoIterator<Item = Evidence>) -> &mut Self {
         self.evidence = evidence.into_iter().collect();
         self
     }
 
-    /// Says what happens next, or what to do.
-    pub(crate) fn next(mut self, remedy: impl Into<String>) -> Self {
+    /// Says how a counter stands.
+    pub(crate) fn count(&mut self, name: &str, count: impl TryInto<u64>) -> &mut Self {
+        self.counters.insert(name.to_owned(), count.try_into().unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Says what happens next, or what to do; otherwise there is nothing to do.
+    pub(crate) fn next(&mut self, remedy: impl Into<String>) -> &mut Self {
         self.remedy = remedy.into();
         self
     }
@@ -117,6 +116,28 @@ impl Evidence {
     /// Words of somebody, without a signal.
     pub(crate) fn new(what: &str, quote: impl Into<String>) -> Self {
         Self { what: what.to_owned(), quote: quote.into(), ..Self::default() }
+    }
+
+    /// A signal.
+    pub(crate) fn signal(name: &str, quote: &str, line: u64, via: Via) -> Self {
+        let name = Some(name.to_owned());
+        Self { name, line: Some(line), via, ..Self::new("signal", quote) }
+    }
+
+    /// Something that looked like one.
+    pub(crate) fn near_miss(miss: &Miss) -> Self {
+        let (name, reason) = (Some(miss.name.clone()), Some(miss.reason.clone()));
+        Self { name, reason, line: Some(miss.line), ..Self::new("near_miss", &*miss.quote) }
+    }
+
+    /// Says why it does not count.
+    pub(crate) fn refused(self, reason: &str) -> Self {
+        Self { what: "refused".to_owned(), reason: Some(reason.to_owned()), ..self }
+    }
+
+    /// Says which agent it comes from.
+    pub(crate) fn by_agent(self, agent: Option<String>) -> Self {
+        Self { agent, ..self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What all machines have in common: one way to take an event, one form of what comes of it, one
 //! word of a human.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::DeserializeOwned;
@@ -151,17 +152,30 @@ impl<E> Outcome<E> {
         Self::default()
     }
 
-    /// What one decision led to.
-    pub fn decided(effects: impl Into<Vec<E>>, decision: Decision) -> Self {
-        Self { effects: effects.into(), decisions: vec![decision] }
+    /// Adds what is decided by a rule. Its reasons follow.
+    pub(crate) fn decide(
+        mut self,
+        rule: impl Into<String>,
+        summary: impl Into<String>,
+        counters: BTreeMap<String, u64>,
+    ) -> Self {
+        self.decisions.push(Decision::new(rule, summary, counters));
+        self
     }
 
-    /// Says why the rule applied.
+    /// Adds what must now be done.
+    #[must_use]
+    pub(crate) fn with(mut self, effects: impl IntoIterator<Item = E>) -> Self {
+        self.effects.extend(effects);
+        self
+    }
+
+    /// Says why the last rule applied.
     pub(crate) fn because(self, because: impl Into<String>) -> Self {
         self.about_last(|decision| decision.because(because))
     }
 
-    /// Says what it rests on.
+    /// Says what the last decision rests on.
     pub(crate) fn seen(self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
         self.about_last(|decision| decision.seen(evidence))
     }
@@ -171,9 +185,8 @@ impl<E> Outcome<E> {
         self.about_last(|decision| decision.next(remedy))
     }
 
-    fn about_last(mut self, change: impl FnOnce(Decision) -> Decision) -> Self {
-        let last = self.decisions.pop().map(change);
-        self.decisions.extend(last);
+    fn about_last(mut self, change: impl FnOnce(&mut Decision) -> &mut Decision) -> Self {
+        self.decisions.last_mut().map(change);
         self
     }
 

@@ -46,7 +46,6 @@ pub use block_limit::{BlockLimit, DEFAULT_BLOCK_LIMIT};
 pub use config::{
     AfterTransition, Config, ExitReason, MAX_ITERATIONS, TokenPolicy, clamp_iterations,
 };
-pub use contract::started;
 pub use counted::CountedSignals;
 pub use event::{BlockCap, Event, MustAllow, PhaseFinding, PhaseSignal, Stop};
 pub use ingest::{AgentMessage, closing_text, scan_messages};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::settings;
 use crate::rules::codes;
 use crate::words::{counted, duration};
 use aldis_signal::time::Timestamp;
@@ -28,60 +29,39 @@ codes! {
     }
 }
 
-/// What reaches which level. 0 switches a threshold off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// Whether the monitor reaches any level at all.
-    pub enabled: bool,
-    /// Identical states, or finished iterations without evidence, before a warning.
-    pub warn_repeats: u32,
-    /// The same, before a pause.
-    pub pause_repeats: u32,
-    /// The same, before the end.
-    pub abort_repeats: u32,
-    /// Seconds since the last progress before a warning.
-    pub warn_timeout: u64,
-    /// Seconds since the last progress before a pause.
-    pub pause_timeout: u64,
-    /// Seconds since the start before the end, whatever happens. Time in a pause for missing
-    /// progress counts.
-    pub abort_timeout: u64,
-    /// The iteration at which to warn.
-    pub warn_at_iteration: u32,
-    /// The iteration at which to pause.
-    pub pause_at_iteration: u32,
-    /// The iteration at which to end.
-    pub abort_at_iteration: u32,
-    /// Seconds an agent has to stop by itself before it is ended.
-    pub grace_period: u64,
-    /// Seconds that an agent stays suspended for missing progress before the run is ended; `None`
-    /// waits for a human without end. A human's own pause has no limit.
-    pub pause_limit: Option<u64>,
-    /// Whether uncommitted work is kept on a branch of its own when the run is ended.
-    pub commit_partial_work: bool,
-    /// Accepted for compatibility; counts are never limited by it.
-    pub state_history_size: u32,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            warn_repeats: 3,
-            pause_repeats: 5,
-            abort_repeats: 7,
-            warn_timeout: 600,
-            pause_timeout: 1_200,
-            abort_timeout: 1_800,
-            warn_at_iteration: 8,
-            pause_at_iteration: 12,
-            abort_at_iteration: 15,
-            grace_period: 30,
-            pause_limit: Some(3_600),
-            commit_partial_work: true,
-            state_history_size: 0,
-        }
+settings! {
+    /// What reaches which level. 0 switches a threshold off.
+    pub struct Config {
+        /// Whether the monitor reaches any level at all.
+        enabled: bool = false;
+        /// Identical states, or finished iterations without evidence, before a warning.
+        warn_repeats: u32 = 3;
+        /// The same, before a pause.
+        pause_repeats: u32 = 5;
+        /// The same, before the end.
+        abort_repeats: u32 = 7;
+        /// Seconds since the last progress before a warning.
+        warn_timeout: u64 = 600;
+        /// Seconds since the last progress before a pause.
+        pause_timeout: u64 = 1_200;
+        /// Seconds since the start before the end, whatever happens. Time in a pause for missing
+        /// progress counts.
+        abort_timeout: u64 = 1_800;
+        /// The iteration at which to warn.
+        warn_at_iteration: u32 = 8;
+        /// The iteration at which to pause.
+        pause_at_iteration: u32 = 12;
+        /// The iteration at which to end.
+        abort_at_iteration: u32 = 15;
+        /// Seconds an agent has to stop by itself before it is ended.
+        grace_period: u64 = 30;
+        /// Seconds that an agent stays suspended for missing progress before the run is ended; `None`
+        /// waits for a human without end. A human's own pause has no limit.
+        pause_limit: Option<u64> = Some(3_600), limit;
+        /// Whether uncommitted work is kept on a branch of its own when the run is ended.
+        commit_partial_work: bool = true;
+        /// Accepted for compatibility; counts are never limited by it.
+        state_history_size: u32 = 0;
     }
 }
 
@@ -135,7 +115,7 @@ pub enum Observation {
 
 /// A change of the level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct LevelChange {
     /// Before.
     pub from: Level,
     /// Now.
@@ -215,7 +195,7 @@ impl Monitor {
     }
 
     /// Takes an observation. Returns the change of the level, which is reported once.
-    pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<Change> {
+    pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<LevelChange> {
         self.observe_times(now, observation, 1)
     }
 
@@ -226,7 +206,7 @@ impl Monitor {
         now: Timestamp,
         observation: &Observation,
         times: u32,
-    ) -> Option<Change> {
+    ) -> Option<LevelChange> {
         match observation {
             Observation::State { phase, progress, iteration, fingerprint } => {
                 let state = (phase.clone(), *progress, *iteration, fingerprint.clone());
@@ -290,7 +270,7 @@ impl Monitor {
         }
     }
 
-    fn judge(&mut self, now: Timestamp) -> Option<Change> {
+    fn judge(&mut self, now: Timestamp) -> Option<LevelChange> {
         let (to, because) = match self.waiting_since {
             // Waiting is not stagnation; the level stays what it was.
             Some(_) => return None,
@@ -300,7 +280,7 @@ impl Monitor {
         let from = std::mem::replace(&mut self.level, to);
         let because =
             if to == Level::None { "there is progress again".to_owned() } else { because };
-        (from != to).then_some(Change { from, to, because })
+        (from != to).then_some(LevelChange { from, to, because })
     }
 
     /// The highest level that any measure reaches, and that measure in words.

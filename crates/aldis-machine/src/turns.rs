@@ -28,7 +28,7 @@ mod tests;
 
 pub use config::{AutoDetect, Config, ConfigError, HumanInterrupt, Mode, TurnOrder};
 pub use event::{
-    ChannelMessage, Effect, Event, Outcome, Position, Reply, ReplyReason, TurnEndReason,
+    ChannelMessage, Effect, Event, Outcome, QueuePosition, Reply, ReplyReason, TurnEndReason,
 };
 pub use holder::{Turn, TurnHolder};
 pub use persona::{Persona, TurnBehavior};

@@ -22,6 +22,27 @@ pub(crate) fn quoted(text: &str, most: usize) -> String {
     block
 }
 
+/// Adds a paragraph to a prompt.
+pub(crate) fn paragraph(text: &mut String, paragraph: impl Display) {
+    let _ = writeln!(text, "{paragraph}\n");
+}
+
+/// Adds a list to a prompt, below what leads to it; nothing where the list is empty.
+pub(crate) fn list<T: Display>(
+    text: &mut String,
+    lead: impl Display,
+    items: impl IntoIterator<Item = T>,
+) {
+    let mut items = items.into_iter().peekable();
+    if items.peek().is_some() {
+        paragraph(text, lead);
+        for item in items {
+            let _ = writeln!(text, "- {item}");
+        }
+        text.push('\n');
+    }
+}
+
 /// Text as one quoted line.
 pub(crate) fn inline(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -79,6 +100,13 @@ pub(crate) fn listed<S: Borrow<str>>(items: &[S], most: usize) -> String {
         ([first @ .., last], 0) => format!("{} and {}", first.join(", "), last.borrow()),
         (shown, more) => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// FNV-1a: tells texts apart; not for secrets.
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Whoever caused something, from the means by which it came.

@@ -1,6 +1,6 @@
 //! What humans want of runs: every command, every machine, whoever drives.
 
-use aldis_engine::{Answer, Engine, EngineError};
+use aldis_engine::{Engine, EngineError, RequestOutcome};
 use aldis_machine::{HumanCommand, NotPossible, delivery, phases, run, turns};
 use aldis_store::{Driver, RunId};
 use serde_json::Value;
@@ -18,7 +18,11 @@ fn answer(question: &str) -> HumanCommand {
     HumanCommand::Answer { id: question.to_owned(), text: "Drop it.".to_owned() }
 }
 
-fn command(world: &World, run: &RunId, command: &HumanCommand) -> Result<Answer, EngineError> {
+fn command(
+    world: &World,
+    run: &RunId,
+    command: &HumanCommand,
+) -> Result<RequestOutcome, EngineError> {
     world.engine.command(at(50), run, command, "a test", None)
 }
 

@@ -1,6 +1,6 @@
 //! A step that is prepared and settled by somebody who cannot wait is the step that is taken at once.
 
-use aldis_engine::{Answer, EngineError, Preparation};
+use aldis_engine::{EngineError, Preparation, RequestOutcome};
 use aldis_machine::{run, turns};
 use aldis_store::{CommitError, Driver, RunId, Source};
 use serde_json::{Value, json};
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::support::{Builtin, World, a_channel, a_run, at, each_store, id, members};
 
 /// Prepares, commits and settles.
-fn prepared(world: &World, run: &str, event: &Value, source: Option<&Source>) -> Answer {
+fn prepared(world: &World, run: &str, event: &Value, source: Option<&Source>) -> RequestOutcome {
     let open = world.engine.open_any(&id(run)).unwrap();
     let event = members(event.clone());
     let preparation = open.prepare_json(&world.engine, at(1), event, source, &Builtin).unwrap();
     settled(world, preparation)
 }
 
-fn settled(world: &World, preparation: Preparation) -> Answer {
+fn settled(world: &World, preparation: Preparation) -> RequestOutcome {
     match preparation {
         Preparation::Nothing(answer) => *answer,
         Preparation::Step(step, prepared) => {

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use aldis_engine::{Answer, Engine, EngineError, Members, NewRun};
+use aldis_engine::{Engine, EngineError, Members, NewRun, RequestOutcome};
 use aldis_machine::{HumanCommand, phases, run, turns};
 use aldis_store::{Driver, Source};
 use serde_json::{Value, json};
@@ -21,14 +21,14 @@ fn post(
     run: &str,
     event: &Value,
     source: Option<&Source>,
-) -> Result<Answer, EngineError> {
+) -> Result<RequestOutcome, EngineError> {
     let event: Members = members(event.clone());
     engine.step_json(at(second), &id(run), &event, source, &Builtin)
 }
 
 /// Two answers say the same.
 #[track_caller]
-fn assert_same(first: &Answer, again: &Answer) {
+fn assert_same(first: &RequestOutcome, again: &RequestOutcome) {
     assert!(!first.repeated && again.repeated);
     assert_eq!(again.effects, first.effects);
     assert_eq!(again.decisions, first.decisions);
@@ -198,7 +198,7 @@ fn deliveries_at_once_take_effect_once() {
         let refused = json!({ "event": "remove", "agent": "nobody" });
         let (key, threads) = (source("k", "d"), 4);
         let barrier = Barrier::new(threads);
-        let deliver = |act: &(dyn Fn() -> Answer + Sync)| -> Vec<Answer> {
+        let deliver = |act: &(dyn Fn() -> RequestOutcome + Sync)| -> Vec<RequestOutcome> {
             thread::scope(|scope| {
                 let one = || {
                     barrier.wait();
@@ -208,7 +208,7 @@ fn deliveries_at_once_take_effect_once() {
                 all.into_iter().map(|thread| thread.join().unwrap()).collect()
             })
         };
-        let assert_once = |answers: &[Answer]| {
+        let assert_once = |answers: &[RequestOutcome]| {
             let first: Vec<_> = answers.iter().filter(|answer| !answer.repeated).collect();
             assert_eq!(first.len(), 1);
             for again in answers.iter().filter(|answer| answer.repeated) {

@@ -4,7 +4,7 @@ use super::config::Config;
 use super::event::{Notice, Severity};
 use super::rule::Rule;
 use super::run::{DeliveryRun, Ending};
-use super::state::{State, decision};
+use super::state::State;
 use crate::run::Usage;
 use crate::words::{dollars, duration};
 
@@ -53,10 +53,9 @@ impl State {
             self.run.budget_warned = true;
             let text = format!("{}: {used}.", self.run.title);
             self.notice((Notice::BudgetSoon, Severity::Warning), None, text);
-            let decision = decision(Rule::BudgetWarning, "Warned: the budget is nearly used")
+            self.decide(None, Rule::BudgetWarning, "Warned: the budget is nearly used")
                 .because(used)
                 .next("the delivery ends at the limit and can then be continued with a higher one");
-            self.decided(None, decision);
         }
     }
 
@@ -89,11 +88,10 @@ impl State {
             _ => "Ended the delivery: its budget is used up",
         };
         let (unfinished, evidence) = self.unfinished();
-        let decision = decision(rule, summary)
+        self.decide(None, rule, summary)
             .because(format!("{used}; {unfinished}"))
             .seen(evidence)
             .next(format!("continue with a higher limit: aldis deliver --continue {option}"));
-        self.decided(None, decision);
         self.end(ending);
     }
 }

@@ -112,7 +112,7 @@ impl Machine for State {
         let tasks = parts.iter().filter(|(key, _)| key.starts_with(TASK));
         let tasks: Result<Vec<_>, _> = tasks.map(|(_, body)| serde_json::from_str(body)).collect();
         let tasks = tasks.map_err(|error| error.to_string())?;
-        Self::from_parts(run, tasks).map_err(|error| error.to_string())
+        Self::from_parts(run, tasks)
     }
 }
 

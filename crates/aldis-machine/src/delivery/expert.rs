@@ -5,9 +5,9 @@ use super::human::NewQuestion;
 use super::judge::Accepted;
 use super::locks;
 use super::rule::Rule;
-use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage};
+use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage, Work};
 use super::signal::{Role, SignalKind};
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{PromptNote, Wait, remember};
 use crate::words::counted;
 
@@ -57,12 +57,11 @@ impl State {
             self.at_mut(no).resume = Some(accepted.agent);
             self.set_wait(no, Wait::Expert { request: id.clone() });
         }
-        let decision = decision(Rule::ExpertAsked, format!("Asked the expert {expert}"))
+        self.decide(task, Rule::ExpertAsked, format!("Asked the expert {expert}"))
             .because(format!("the {} wants its advice", role.label()))
             .seen([accepted.evidence()])
             .next(format!("the {} continues with the answer to {id}", role.label()));
-        self.decided(task, decision);
-        self.dispatch_expert(&id);
+        self.dispatch(Role::Expert, Work::Request { request: id });
     }
 
     /// A signal of an expert counts.
@@ -87,11 +86,10 @@ impl State {
         let about = format!("You asked the expert {}. Its advice:", asked.expert);
         let advice = accepted.signal.body();
         let summary = format!("Passed on the advice of the expert {}", asked.expert);
-        let decision = decision(Rule::ExpertAdvised, summary)
+        self.decide(asked.task, Rule::ExpertAdvised, summary)
             .because(format!("it answered {id}"))
             .seen([accepted.evidence()])
             .next(format!("the {} continues with it", asked.role.label()));
-        self.decided(asked.task, decision);
         match asked.task {
             Some(no) => {
                 self.at_mut(no).note(about, &advice);
@@ -99,7 +97,7 @@ impl State {
             }
             None => {
                 self.note_repair(&about, &advice);
-                self.dispatch_repair(asked.role);
+                self.dispatch(asked.role, Work::Infrastructure);
             }
         }
     }
@@ -121,11 +119,10 @@ impl State {
         let (expert, tries, task) = (asked.expert.clone(), asked.tries, asked.task);
         let summary =
             format!("Asked the expert {expert} again after {}", counted(tries, "attempt"));
-        let decision = decision(Rule::ExpertRetried, summary)
+        self.decide(task, Rule::ExpertRetried, summary)
             .because(why)
             .next(format!("after {} a human is asked", counted(most, "attempt")));
-        self.decided(task, decision);
-        self.dispatch_expert(id);
+        self.dispatch(Role::Expert, Work::Request { request: id.to_owned() });
     }
 
     /// No expert has the answer: a human must give it.
@@ -174,11 +171,10 @@ impl State {
                 cut(&signal.first_field(&["gap_filled", "expertise_encoded"]), EXPERTISE_MAX);
             let candidate = ExpertCandidate { file: file.clone(), expertise };
             self.run.experts.candidates.insert(name.clone(), candidate);
-            let decision = decision(Rule::ExpertCreated, format!("Looking for the file of {name}"))
+            self.decide(None, Rule::ExpertCreated, format!("Looking for the file of {name}"))
                 .because("the planner created this expert")
                 .seen([accepted.evidence()])
                 .next(format!("agents can ask it if {file} is there"));
-            self.decided(None, decision);
             self.out.effects.push(Effect::CheckExpert { name, file });
         }
         if self.run.experts.candidates.is_empty() {
@@ -197,11 +193,9 @@ impl State {
         };
         if present {
             self.run.experts.known.insert(name.to_owned(), expertise);
-            let decision =
-                decision(Rule::ExpertRegistered, format!("Registered the expert {name}"))
-                    .because(format!("{file} is there"))
-                    .next("agents can ask it");
-            self.decided(None, decision);
+            self.decide(None, Rule::ExpertRegistered, format!("Registered the expert {name}"))
+                .because(format!("{file} is there"))
+                .next("agents can ask it");
         } else {
             self.leave_expert_out(name, &format!("{file} is missing"), None);
         }
@@ -220,11 +214,10 @@ impl State {
     }
 
     fn leave_expert_out(&mut self, name: &str, because: &str, seen: Option<Accepted<'_>>) {
-        let decision = decision(Rule::ExpertLeftOut, format!("Left out the expert {name}"))
+        self.decide(None, Rule::ExpertLeftOut, format!("Left out the expert {name}"))
             .because(because)
             .seen(seen.as_ref().map(Accepted::evidence))
             .next("agents cannot ask it");
-        self.decided(None, decision);
         let text = format!("The expert {name} was left out: {because}.");
         self.notice((Notice::ExpertLeftOut, Severity::Warning), None, text);
     }

@@ -7,7 +7,7 @@ use super::prompts;
 use super::reply::AgentReply;
 use super::rule::Rule;
 use super::signal::SignalKind;
-use super::state::{State, decision};
+use super::state::State;
 use super::task::Wait;
 use crate::words::counted;
 use crate::{Evidence, Miss, words};
@@ -35,23 +35,20 @@ impl State {
 
     /// The agent of a task achieved nothing.
     pub(super) fn task_agent_failed(&mut self, no: usize, agent: u64, it: AgentFailure) {
-        let rule = match it {
-            AgentFailure::Refused(refused) => return self.reply_refused(no, agent, refused),
+        match it {
+            AgentFailure::Refused(refused) => self.reply_refused(no, agent, refused),
             AgentFailure::Unknown(reply) => {
                 if self.count_unknown(no, agent, &reply) {
                     self.at_mut(no).resume = Some(agent);
                     self.set_wait(no, Wait::Slot);
                 }
-                return;
             }
-            AgentFailure::Crashed(_) => Rule::AgentCrashed,
-            AgentFailure::NoAnswer(_) | AgentFailure::TimedOut(_) => Rule::AgentTimedOut,
-            AgentFailure::Stagnated(_) => Rule::AgentStagnated,
-            AgentFailure::Stalled(_) => Rule::AgentStalled,
-        };
-        self.at_mut(no).resume = None;
-        let because = format!("the {} {}", self.at(no).role.label(), describe(&it));
-        self.replace_agent(no, rule, &because);
+            AgentFailure::Lost(rule, what) => {
+                self.at_mut(no).resume = None;
+                let because = format!("the {} {what}", self.at(no).role.label());
+                self.replace_agent(no, rule, &because);
+            }
+        }
     }
 
     /// Nothing that the agent reported counts: it starts again with the reason.
@@ -73,11 +70,10 @@ impl State {
             return self.ask_about(no, new);
         }
         self.set_wait(no, Wait::Slot);
-        let decision = decision(Rule::ReplyRefused, format!("Refused the {role}'s reply"))
+        self.decide(Some(no), Rule::ReplyRefused, format!("Refused the {role}'s reply"))
             .because(because)
             .seen(seen)
             .next(format!("the {role} starts again and is told why"));
-        self.decided(Some(no), decision);
     }
 
     /// Counts a reply without a signal. Returns whether the same agent may try again; if not, it is
@@ -97,10 +93,9 @@ impl State {
             let level = if attempt == 1 { Severity::Warning } else { Severity::Error };
             self.notice_unknown(level, no, attempt, &reply.preview);
             let summary = format!("No signal in the {}'s reply; asked again", role.label());
-            let decision = decision(Rule::UnknownReply, summary).because(because).seen(seen).next(
+            self.decide(Some(no), Rule::UnknownReply, summary).because(because).seen(seen).next(
                 format!("the {} tries again, in its session if the host has one", role.label()),
             );
-            self.decided(Some(no), decision);
             return true;
         }
         task.counters.unknown = 0;
@@ -110,14 +105,13 @@ impl State {
         let why = format!("{attempt} replies in a row hold no signal");
         let text = format!("{}: {why}; another {} starts.", self.at(no).name(), role.label());
         self.notice((Notice::AgentSignalFailure, Severity::Error), Some(no), text);
-        let decision = decision(Rule::UnknownLimit, format!("Gave up on the {}", role.label()))
+        self.decide(Some(no), Rule::UnknownLimit, format!("Gave up on the {}", role.label()))
             .because(match reply.near_misses.is_empty() {
                 true => why,
                 false => format!("{why}. Last: {because}"),
             })
             .seen(seen)
             .next("another one starts with the exact forms; this counts as a timeout");
-        self.decided(Some(no), decision);
         self.retire(agent);
         if self.run.config.requests {
             self.out.effects.push(Effect::End { agent });
@@ -144,29 +138,16 @@ pub(super) fn no_signal(reply: &AgentReply) -> String {
 
 /// The reply and its near misses as evidence.
 pub(super) fn unknown_evidence(reply: &AgentReply, agent: u64) -> Vec<Evidence> {
-    let shown = Evidence {
-        what: "said".to_owned(),
-        quote: reply.preview.clone(),
-        agent: Some(agent.to_string()),
-        ..Evidence::default()
-    };
+    let shown = Evidence::new("said", &*reply.preview).by_agent(Some(agent.to_string()));
     let misses = reply.near_misses.iter().rev().take(NEAR_MISSES_SHOWN);
     let misses = misses.map(|miss| near_miss(miss, agent));
     let delegation = reply.near_misses.iter().rfind(|miss| is_malformed_delegation(miss));
-    let delegation = delegation.map(|miss| Evidence {
-        what: "refused".to_owned(),
-        reason: Some("malformed_delegation".to_owned()),
-        ..near_miss(miss, agent)
-    });
+    let delegation = delegation.map(|it| near_miss(it, agent).refused("malformed_delegation"));
     std::iter::once(shown).chain(misses).chain(delegation).collect()
 }
 
 pub(super) fn near_miss(miss: &Miss, agent: u64) -> Evidence {
-    let (name, reason) = (Some(miss.name.clone()), Some(miss.reason.clone()));
-    let (quote, line) = (miss.quote.clone(), Some(miss.line));
-    let agent = Some(agent.to_string());
-    let written = Evidence { quote, line, agent, ..Evidence::default() };
-    Evidence { what: "near_miss".to_owned(), name, reason, ..written }
+    Evidence::near_miss(miss).by_agent(Some(agent.to_string()))
 }
 
 /// Whether an agent wanted an expert and left out what a request needs.
@@ -194,9 +175,8 @@ impl State {
             return self.ask_about(no, new);
         }
         self.set_wait(no, Wait::Slot);
-        let decision = decision(rule, format!("Replaced the {role}"))
+        self.decide(Some(no), rule, format!("Replaced the {role}"))
             .because(because)
             .next(format!("another {role} starts as soon as a slot is free"));
-        self.decided(Some(no), decision);
     }
 }

@@ -3,9 +3,9 @@
 use super::event::{Effect, Notice, Severity};
 use super::reply::{ReportedSignal, preview};
 use super::rule::Rule;
-use super::run::{Ending, Question, QuestionSubject};
+use super::run::{Ending, Question, QuestionSubject, Work};
 use super::signal::Role;
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{Counters, Task, Wait};
 use crate::Evidence;
 use crate::words::{cause, counted, listed};
@@ -126,7 +126,7 @@ impl State {
                 asked_at: self.out.now,
             },
         );
-        let decision = decision(rule, format!("Asked a human: {short}"))
+        self.decide(no, rule, format!("Asked a human: {short}"))
             .because(because)
             .seen(seen)
             .next(how_to_answer(&id, &options));
@@ -135,7 +135,6 @@ impl State {
             _ => text,
         };
         self.notice((Notice::Question, Severity::Warning), no, notice);
-        self.decided(no, decision);
         self.show_question(&id);
     }
 
@@ -188,11 +187,11 @@ impl State {
             "" => "an answer came".to_owned(),
             by => format!("an answer came by {by}"),
         };
-        let decision = decision(Rule::QuestionAnswered, format!("Took the answer to {id}"))
+        let next = self.after_answer(question.about, &word);
+        self.decide(task, Rule::QuestionAnswered, format!("Took the answer to {id}"))
             .because(because)
             .seen([Evidence::new("said", preview(text))])
-            .next(self.after_answer(question.about, &word));
-        self.decided(task, decision);
+            .next(next);
         match question.about {
             QuestionSubject::Task { task } | QuestionSubject::Expansion { task }
                 if word == FAIL =>
@@ -215,7 +214,7 @@ impl State {
             QuestionSubject::Infrastructure { role } => {
                 self.note_repair("A human was asked:", &question.text);
                 self.note_repair("The human answered:", text);
-                self.dispatch_repair(role);
+                self.dispatch(role, Work::Infrastructure);
             }
         }
     }
@@ -272,13 +271,12 @@ impl State {
                 format!("{} cannot start, because it needs this task", listed(names, NAMES_MAX))
             }
         };
-        let decision = decision(Rule::TaskGivenUp, "Gave the task up")
+        self.decide(Some(no), Rule::TaskGivenUp, "Gave the task up")
             .because("a human answered `fail`")
             .next(next);
         let task = self.at(no);
         let text = format!("{} was given up by a human.", task.name());
         self.notice((Notice::TaskFailed, Severity::Error), Some(no), text);
-        self.decided(Some(no), decision);
     }
 
     /// A human wants no further agents, or wants them again.
@@ -287,16 +285,15 @@ impl State {
             return;
         }
         let cause = cause(by);
-        let decision = if pause {
-            decision(Rule::Paused, "Paused the delivery")
+        if pause {
+            self.decide(None, Rule::Paused, "Paused the delivery")
                 .because(format!("paused by {cause}"))
-                .next("agents at work finish; `aldis resume` starts new ones again")
+                .next("agents at work finish; `aldis resume` starts new ones again");
         } else {
-            decision(Rule::Resumed, "Resumed the delivery")
+            self.decide(None, Rule::Resumed, "Resumed the delivery")
                 .because(format!("resumed by {cause}"))
-                .next("free slots are filled again")
-        };
-        self.decided(None, decision);
+                .next("free slots are filled again");
+        }
     }
 
     /// A human has a message for agents: those of a task, of a role, or of all tasks that are not over.
@@ -319,12 +316,11 @@ impl State {
                 "the next agent of each of these tasks reads it",
             ),
         };
-        let decision = decision(Rule::MessageQueued, summary)
+        let only = only.and_then(|id| self.index.number(id));
+        self.decide(only, Rule::MessageQueued, summary)
             .because(format!("sent by {}", cause(by)))
             .seen([Evidence::new("said", preview(text))])
             .next(next);
-        let only = only.and_then(|id| self.index.number(id));
-        self.decided(only, decision);
     }
 
     /// A human wants the delivery to end.
@@ -334,11 +330,10 @@ impl State {
             next = format!("{next}; {questions}");
         }
         let (unfinished, evidence) = self.unfinished();
-        let decision = decision(Rule::Aborted, "Aborted the delivery")
+        self.decide(None, Rule::Aborted, "Aborted the delivery")
             .because(format!("ended by {}; {unfinished}", cause(by)))
             .seen(evidence)
             .next(next);
-        self.decided(None, decision);
         self.end(Ending::Aborted);
     }
 }

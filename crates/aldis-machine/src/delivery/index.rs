@@ -3,7 +3,7 @@
 //! Everything here follows from the tasks and is never stored.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::plan::Priority;
 use super::signal::Role;
@@ -29,14 +29,13 @@ pub(super) struct Index {
     deferred_at: HashMap<usize, String>,
     /// Which tasks hold which file.
     locks: HashMap<String, BTreeSet<usize>>,
-    /// Tasks whose agent asked for a file, by file and by age.
-    conflicts: HashMap<String, BTreeSet<(Timestamp, usize)>>,
-    waiting: BTreeSet<(Timestamp, usize)>,
+    /// Tasks whose agent asked for a file, by age; never many, because an agent of each asked.
+    waiting: BTreeMap<(Timestamp, usize), String>,
     /// Tasks that wait for something to change.
     later: BTreeSet<usize>,
     merging: BTreeSet<usize>,
-    complete: usize,
-    failed: usize,
+    complete: BTreeSet<usize>,
+    failed: BTreeSet<usize>,
     /// Tasks that differ from how the last step left them.
     pub(super) changed: BTreeSet<usize>,
 }
@@ -81,11 +80,11 @@ impl Index {
     }
 
     pub(super) fn complete(&self) -> usize {
-        self.complete
+        self.complete.len()
     }
 
     pub(super) fn failed(&self) -> usize {
-        self.failed
+        self.failed.len()
     }
 
     pub(super) fn is_quiet(&self) -> bool {
@@ -97,42 +96,33 @@ impl Index {
 
     /// Takes a task out of the lookups before its wait or role changes.
     pub(super) fn leave(&mut self, no: usize, task: &Task) {
-        match &task.wait {
-            Wait::Slot => {
-                let rank = self.rank(no, task);
-                self.ready.remove(&rank);
-                if let Some(path) = self.deferred_at.remove(&no) {
-                    drop_from(&mut self.deferred, &path, &rank);
-                }
-            }
-            Wait::File { path, since } => {
-                self.waiting.remove(&(*since, no));
-                drop_from(&mut self.conflicts, path, &(*since, no));
-            }
-            Wait::Change => drop(self.later.remove(&no)),
-            Wait::Merge => drop(self.merging.remove(&no)),
-            Wait::Complete => self.complete -= 1,
-            Wait::Failed => self.failed -= 1,
-            Wait::Needs
-            | Wait::Agent { .. }
-            | Wait::Human { .. }
-            | Wait::Expert { .. }
-            | Wait::Infrastructure => {}
+        if let Some(path) = self.deferred_at.remove(&no) {
+            let rank = self.rank(no, task);
+            drop_from(&mut self.deferred, &path, &rank);
         }
+        self.enlist(no, task, false);
     }
 
     /// Enters a task as it now is.
     pub(super) fn enter(&mut self, no: usize, task: &Task) {
+        self.enlist(no, task, true);
+    }
+
+    /// Enters a task where it belongs, or takes it out.
+    fn enlist(&mut self, no: usize, task: &Task, enter: bool) {
         match &task.wait {
-            Wait::Slot => drop(self.ready.insert(self.rank(no, task))),
-            Wait::File { path, since } => {
-                self.waiting.insert((*since, no));
-                self.conflicts.entry(path.clone()).or_default().insert((*since, no));
+            Wait::Slot => {
+                let rank = self.rank(no, task);
+                set(&mut self.ready, rank, enter);
             }
-            Wait::Change => drop(self.later.insert(no)),
-            Wait::Merge => drop(self.merging.insert(no)),
-            Wait::Complete => self.complete += 1,
-            Wait::Failed => self.failed += 1,
+            Wait::File { path, since } => match enter {
+                true => drop(self.waiting.insert((*since, no), path.clone())),
+                false => drop(self.waiting.remove(&(*since, no))),
+            },
+            Wait::Change => set(&mut self.later, no, enter),
+            Wait::Merge => set(&mut self.merging, no, enter),
+            Wait::Complete => set(&mut self.complete, no, enter),
+            Wait::Failed => set(&mut self.failed, no, enter),
             Wait::Needs
             | Wait::Agent { .. }
             | Wait::Human { .. }
@@ -158,12 +148,12 @@ impl Index {
 
     /// The task whose agent has waited for a file for the longest time.
     pub(super) fn oldest_wait(&self) -> Option<(Timestamp, usize)> {
-        self.waiting.first().copied()
+        self.waiting.keys().next().copied()
     }
 
     /// The task that asked for this file first.
     pub(super) fn first_waiting(&self, path: &str) -> Option<usize> {
-        self.conflicts.get(path)?.first().map(|(_, no)| *no)
+        self.waiting.iter().find(|(_, wanted)| *wanted == path).map(|((_, no), _)| *no)
     }
 
     /// The tasks that need this one.
@@ -234,6 +224,14 @@ impl Index {
         };
         let dependents = self.dependents.get(no).map_or(0, Vec::len);
         (role, Reverse(dependents), task.spec.priority, no)
+    }
+}
+
+/// Adds a member, or removes it.
+fn set<T: Ord>(members: &mut BTreeSet<T>, member: T, add: bool) {
+    match add {
+        true => drop(members.insert(member)),
+        false => drop(members.remove(&member)),
     }
 }
 

@@ -6,25 +6,16 @@ use super::reply::{AgentReply, ReportedSignal, preview};
 use super::rule::Rule;
 use super::run::{CheckpointRequest, QuestionSubject, Work, WorkingAgent};
 use super::signal::{SignalKind, Subject};
-use super::state::{State, decision};
+use super::state::State;
 use super::{failures, prompts};
 use crate::run::Exit;
-use crate::words::{counted, duration};
 use crate::{Evidence, Refusal};
 
 /// Why an agent achieved nothing.
 #[derive(Clone, Debug)]
 pub(super) enum AgentFailure {
-    /// Its process crashed.
-    Crashed(Exit),
-    /// It took longer than its role may, in seconds.
-    TimedOut(u64),
-    /// It was asked how far it is and did not answer within these seconds.
-    NoAnswer(u64),
-    /// It missed this many checkpoints in a row.
-    Stalled(u32),
-    /// Its work did not progress; why that is thought.
-    Stagnated(String),
+    /// It crashed or was ended: by which rule, and what happened as the rest of a sentence about it.
+    Lost(Rule, String),
     /// Its reply holds no signal.
     Unknown(AgentReply),
     /// Its reply holds only signals that do not count.
@@ -50,6 +41,13 @@ pub(super) struct Accepted<'s> {
     pub(super) signal: &'s ReportedSignal,
 }
 
+impl RefusedSignal {
+    pub(super) fn new(of: Accepted<'_>, code: &'static str, why: impl Into<String>) -> Self {
+        let name = of.signal.name.clone();
+        Self { name, code, why: why.into(), evidence: of.evidence().refused(code) }
+    }
+}
+
 impl Accepted<'_> {
     /// Whether it approves or rejects something; `None` if it is no verdict.
     pub(super) fn approves(&self) -> Option<bool> {
@@ -64,7 +62,8 @@ impl Accepted<'_> {
 
     /// The signal as evidence.
     pub(super) fn evidence(&self) -> Evidence {
-        evidence(self.signal, self.agent, None)
+        let ReportedSignal { name, quote, line, via, .. } = self.signal;
+        Evidence::signal(name, quote, *line, *via).by_agent(Some(self.agent.to_string()))
     }
 }
 
@@ -76,7 +75,8 @@ impl State {
         };
         if let Some(exit) = exit.filter(|exit| !exit.is_clean()) {
             self.retire(no);
-            return self.agent_failed((no, &agent), AgentFailure::Crashed(exit));
+            let crash = AgentFailure::Lost(Rule::AgentCrashed, crashed(exit));
+            return self.agent_failed((no, &agent), crash);
         }
         let SortedReply { counting, mut refused } = self.sorted(&agent, no, reply);
         let is_checkpoint = |accepted: &&Accepted<'_>| accepted.kind == SignalKind::Checkpoint;
@@ -127,7 +127,10 @@ impl State {
         }
         let failure = match (refused.is_empty(), checkpoint) {
             (false, _) => AgentFailure::Refused(refused),
-            (true, Some(checkpoint)) => AgentFailure::Refused(vec![only_a_checkpoint(checkpoint)]),
+            (true, Some(checkpoint)) => {
+                let why = "it says how far the work is, not how it ended";
+                AgentFailure::Refused(vec![RefusedSignal::new(checkpoint, "no_verdict", why)])
+            }
             (true, None) => AgentFailure::Unknown(reply.clone()),
         };
         if self.run.config.requests && matches!(failure, AgentFailure::Unknown(_)) {
@@ -217,14 +220,12 @@ impl State {
                 let subject = signal.subject.as_deref();
                 self.mismatch(agent, kind, subject).map(|why| (Refusal::SubjectMismatch, why))
             };
+            let accepted = Accepted { agent: no, kind, signal };
             match refusal {
-                None => sorted.counting.push(Accepted { agent: no, kind, signal }),
-                Some((refusal, why)) => sorted.refused.push(RefusedSignal {
-                    name: signal.name.clone(),
-                    code: refusal.as_str(),
-                    why,
-                    evidence: evidence(signal, no, Some(refusal.as_str())),
-                }),
+                None => sorted.counting.push(accepted),
+                Some((refusal, why)) => {
+                    sorted.refused.push(RefusedSignal::new(accepted, refusal.as_str(), why));
+                }
             }
         }
         sorted
@@ -234,17 +235,14 @@ impl State {
 /// An approval after a rejection in one reply is neither: the agent is asked which it is. A rejection
 /// after an approval is a correction, and the last one counts.
 fn contradiction(counting: &[Accepted<'_>], chosen: Accepted<'_>) -> Option<RefusedSignal> {
-    let refusal = Refusal::Contradictory.as_str();
     let earlier = counting.iter().take_while(|it| !std::ptr::eq(it.signal, chosen.signal));
     let rejects = earlier.filter(|accepted| accepted.approves() == Some(false)).last();
-    rejects.filter(|_| chosen.approves() == Some(true)).map(|rejects| RefusedSignal {
-        name: chosen.signal.name.clone(),
-        code: refusal,
-        why: format!(
+    rejects.filter(|_| chosen.approves() == Some(true)).map(|rejects| {
+        let why = format!(
             "line {} says the opposite about the same work; report only the one that holds",
             rejects.signal.line
-        ),
-        evidence: evidence(chosen.signal, chosen.agent, Some(refusal)),
+        );
+        RefusedSignal::new(chosen, Refusal::Contradictory.as_str(), why)
     })
 }
 
@@ -268,52 +266,33 @@ impl State {
     }
 }
 
-pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>) -> Evidence {
-    let what = if reason.is_some() { "refused" } else { "signal" }.to_owned();
-    let (quote, line) = (signal.quote.clone(), Some(signal.line));
-    let agent = Some(agent.to_string());
-    let written = Evidence { quote, line, agent, ..Evidence::default() };
-    let name = Some(signal.name.clone());
-    Evidence { what, name, reason: reason.map(str::to_owned), via: signal.via, ..written }
-}
-
 impl State {
     /// An agent that is no longer at work reported something.
     fn late(&mut self, no: u64, reply: &AgentReply) {
         // An agent that was never started has nothing to report, and one without a signal changes nothing.
-        let known = reply.signals.iter().rfind(|signal| SignalKind::named(&signal.name).is_some());
-        let Some(signal) = known.filter(|_| (1..=self.run.agents_started).contains(&no)) else {
-            return;
-        };
+        let known = reply.signals.iter().rev().find_map(|signal| {
+            let kind = SignalKind::named(&signal.name)?;
+            Some(Accepted { agent: no, kind, signal })
+        });
+        let started = 1..=self.run.agents_started;
+        let Some(late) = known.filter(|_| started.contains(&no)) else { return };
+        let (signal, code) = (late.signal, Refusal::LateSignal.as_str());
         let task = signal.subject.as_deref().and_then(|id| self.index.number(id));
-        let code = Refusal::LateSignal.as_str();
-        let decision = decision(Rule::LateSignal, format!("Ignored a late {}", signal.name))
+        self.decide(task, Rule::LateSignal, format!("Ignored a late {}", signal.name))
             .because(format!("agent {no} is no longer at work"))
-            .seen([evidence(signal, no, Some(code))])
+            .seen([late.evidence().refused(code)])
             .next("nothing to do: only the agent at work moves its task");
         let name = task.map(|no| format!("{}: ", self.at(no).name())).unwrap_or_default();
         let text =
             format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
         self.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
-        self.decided(task, decision);
     }
 
     /// Records a refusal that changes nothing.
     fn record_refusal(&mut self, agent: &WorkingAgent, refused: &RefusedSignal) {
-        let decision = decision(Rule::SignalRefused, format!("Refused {}", refused.name))
+        self.decide(agent.work.task(), Rule::SignalRefused, format!("Refused {}", refused.name))
             .because(format!("{}: {}", refused.code, refused.why))
             .seen([refused.evidence.clone()]);
-        self.decided(agent.work.task(), decision);
-    }
-}
-
-fn only_a_checkpoint(checkpoint: Accepted<'_>) -> RefusedSignal {
-    let code = "no_verdict";
-    RefusedSignal {
-        name: SignalKind::Checkpoint.as_str().to_owned(),
-        code,
-        why: "it says how far the work is, not how it ended".to_owned(),
-        evidence: evidence(checkpoint.signal, checkpoint.agent, Some(code)),
     }
 }
 
@@ -329,11 +308,10 @@ impl State {
             Work::Infrastructure | Work::Request { .. } | Work::Plan => {
                 let role = agent.role.label();
                 let summary = format!("No signal in the {role}'s reply; asked again");
-                let decision = decision(Rule::UnknownReply, summary)
+                self.decide(None, Rule::UnknownReply, summary)
                     .because(failures::no_signal(reply))
                     .seen(failures::unknown_evidence(reply, no))
                     .next(format!("the {role} is ended when its time is over"));
-                self.decided(None, decision);
             }
         }
         let Some(live) = self.run.agents.get_mut(&no) else { return };
@@ -356,10 +334,9 @@ impl State {
                 self.expert_failed(request, &why);
             }
             Work::Plan => {
-                let decision = decision(Rule::PlannerFailed, "Continued without the planner")
+                self.decide(None, Rule::PlannerFailed, "Continued without the planner")
                     .because(format!("the planner {}", describe(&it)))
                     .next("the work starts; no experts were added");
-                self.decided(None, decision);
                 self.plan_is_over();
             }
         }
@@ -371,30 +348,22 @@ fn unusable(failure: &AgentFailure, agent: u64) -> Vec<Evidence> {
     match failure {
         AgentFailure::Unknown(reply) => failures::unknown_evidence(reply, agent),
         AgentFailure::Refused(refused) => refused.iter().map(|it| it.evidence.clone()).collect(),
-        AgentFailure::Crashed(_)
-        | AgentFailure::NoAnswer(_)
-        | AgentFailure::Stagnated(_)
-        | AgentFailure::Stalled(_)
-        | AgentFailure::TimedOut(_) => Vec::new(),
+        AgentFailure::Lost(..) => Vec::new(),
+    }
+}
+
+fn crashed(exit: Exit) -> String {
+    match exit {
+        Exit { code: Some(code), .. } => format!("crashed with exit code {code}"),
+        Exit { signal: Some(signal), .. } => format!("was killed by signal {signal}"),
+        Exit { .. } => "crashed".to_owned(),
     }
 }
 
 /// What happened, as the rest of a sentence about the agent.
 pub(super) fn describe(failure: &AgentFailure) -> String {
     match failure {
-        AgentFailure::Crashed(Exit { code: Some(code), .. }) => {
-            format!("crashed with exit code {code}")
-        }
-        AgentFailure::Crashed(Exit { signal: Some(signal), .. }) => {
-            format!("was killed by signal {signal}")
-        }
-        AgentFailure::Crashed(_) => "crashed".to_owned(),
-        AgentFailure::TimedOut(seconds) => format!("took longer than {}", duration(*seconds)),
-        AgentFailure::NoAnswer(seconds) => format!("did not answer within {}", duration(*seconds)),
-        AgentFailure::Stalled(misses) => {
-            format!("missed {} in a row", counted(*misses, "checkpoint"))
-        }
-        AgentFailure::Stagnated(why) => format!("was ended because its work stalled: {why}"),
+        AgentFailure::Lost(_, what) => what.clone(),
         AgentFailure::Unknown(reply) => {
             format!("reported nothing: {}", failures::no_signal(reply))
         }

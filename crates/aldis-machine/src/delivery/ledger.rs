@@ -134,7 +134,10 @@ impl Ledger {
         }
         let own = self.findings.iter().filter(|found| found.by == by);
         let open = own.filter(|found| !found.status.is_settled()).count();
-        let history = self.history_mut(by);
+        let history = match by {
+            Role::Critic => &mut self.open_after_reviews,
+            _ => &mut self.open_after_audits,
+        };
         if history.len() == HISTORY_MAX {
             history.remove(0);
         }
@@ -150,10 +153,7 @@ impl Ledger {
     /// Whether the last `rounds` failed verdicts of this role left no fewer findings open than the
     /// first of them.
     pub(super) fn is_plateau(&self, by: Role, rounds: u32) -> bool {
-        let history = match by {
-            Role::Critic => &self.open_after_reviews,
-            _ => &self.open_after_audits,
-        };
+        let history = self.history(by);
         let rounds = usize::try_from(rounds).unwrap_or(usize::MAX);
         let Some(first) = history.len().checked_sub(rounds) else { return false };
         let last = history.get(first..).unwrap_or_default();
@@ -166,11 +166,8 @@ impl Ledger {
         self.open_after_audits.clear();
     }
 
-    fn history_mut(&mut self, by: Role) -> &mut Vec<u32> {
-        match by {
-            Role::Critic => &mut self.open_after_reviews,
-            _ => &mut self.open_after_audits,
-        }
+    fn history(&self, by: Role) -> &[u32] {
+        if by == Role::Critic { &self.open_after_reviews } else { &self.open_after_audits }
     }
 
     /// Enters one point; returns its number if it counts.

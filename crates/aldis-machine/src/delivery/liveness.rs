@@ -7,9 +7,9 @@ use super::judge::AgentFailure;
 use super::prompts;
 use super::rule::Rule;
 use super::run::{CheckpointRequest, Stage, WorkingAgent};
-use super::state::{State, decision};
-use crate::stagnation::{Change, Level, Monitor, Observation};
-use crate::words::duration;
+use super::state::State;
+use crate::stagnation::{Level, LevelChange, Monitor, Observation};
+use crate::words::{counted, duration};
 use aldis_signal::time::Timestamp;
 
 /// How long the files of new experts are waited for.
@@ -54,7 +54,7 @@ impl State {
     fn observe(&mut self, no: u64, observation: &Observation) {
         let monitor = self.run.agents.get_mut(&no).and_then(|agent| agent.monitor.as_mut());
         let change = monitor.and_then(|monitor| monitor.observe(self.out.now, observation));
-        let Some(Change { to, because, .. }) = change else { return };
+        let Some(LevelChange { to, because, .. }) = change else { return };
         let (notice, level) = match to {
             Level::None => return,
             Level::Warn => (Notice::StagnationWarn, Severity::Warning),
@@ -63,14 +63,14 @@ impl State {
         let (who, task) = self.who(no);
         self.notice((notice, level), task, format!("{who} makes no progress ({because})"));
         if to > Level::Warn {
-            return self.give_agent_up(no, AgentFailure::Stagnated(because));
+            let what = format!("was ended because its work stalled: {because}");
+            return self.give_agent_up(no, Rule::AgentStagnated, what);
         }
         let role = self.run.agents.get(&no).map_or("agent", |agent| agent.role.label());
         let summary = format!("Warned: the {role} makes no progress");
-        let decision = decision(Rule::StagnationWarning, summary)
+        self.decide(task, Rule::StagnationWarning, summary)
             .because(because)
             .next(format!("the {role} is replaced if this continues"));
-        self.decided(task, decision);
     }
 
     /// What sentences call an agent, and its task.
@@ -97,10 +97,9 @@ impl State {
         let text = format!("{who} is rate limited. It starts again in {wait} (at {until}).");
         self.notice((Notice::RateLimit, Severity::Info), task, text);
         let summary = format!("Rate limited; starting again in {wait} (at {until})");
-        let decision = decision(Rule::RateLimited, summary)
+        self.decide(task, Rule::RateLimited, summary)
             .because("the service refuses to work for now")
             .next(format!("the {role} starts again then; the wait is not counted"));
-        self.decided(task, decision);
     }
 
     /// Time passed.
@@ -131,8 +130,9 @@ impl State {
         let (requests, most) = (config.requests, config.checkpoint_misses);
         let Some(agent) = self.run.agents.get_mut(&no) else { return };
         if self.out.now >= agent.started_at.after(config.timeout(agent.role)) {
-            let seconds = config.timeout(agent.role).as_secs();
-            return self.give_agent_up(no, AgentFailure::TimedOut(seconds));
+            let limit = duration(config.timeout(agent.role).as_secs());
+            let what = format!("took longer than {limit}");
+            return self.give_agent_up(no, Rule::AgentTimedOut, what);
         }
         if self.out.now < due(config, agent) {
             return;
@@ -152,10 +152,12 @@ impl State {
                 agent.last_seen = self.out.now;
                 let misses = agent.missed_checkpoints;
                 if asked.after_unknown_reply {
-                    let seconds = self.run.config.checkpoint_answer;
-                    self.give_agent_up(no, AgentFailure::NoAnswer(seconds));
+                    let limit = duration(self.run.config.checkpoint_answer);
+                    let what = format!("did not answer within {limit}");
+                    self.give_agent_up(no, Rule::AgentTimedOut, what);
                 } else if misses >= most {
-                    self.give_agent_up(no, AgentFailure::Stalled(misses));
+                    let what = format!("missed {} in a row", counted(misses, "checkpoint"));
+                    self.give_agent_up(no, Rule::AgentStalled, what);
                 }
             }
         }
@@ -169,17 +171,16 @@ impl State {
         let (request, text) = (AgentRequest::Checkpoint, prompts::checkpoint(self, no));
         self.out.effects.push(Effect::Request { agent: no, request, text });
         let summary = format!("Asked the {role} how far it is");
-        let decision = decision(Rule::CheckpointRequested, summary)
+        self.decide(task, Rule::CheckpointRequested, summary)
             .because(format!("agent {no} reported nothing for {every}"))
             .next(format!("an answer that does not come within {within} counts as missed"));
-        self.decided(task, decision);
     }
 
-    fn give_agent_up(&mut self, no: u64, failure: AgentFailure) {
+    fn give_agent_up(&mut self, no: u64, rule: Rule, what: String) {
         let Some(agent) = self.run.agents.get(&no).cloned() else { return };
         self.retire(no);
         self.out.effects.push(Effect::End { agent: no });
-        self.agent_failed((no, &agent), failure);
+        self.agent_failed((no, &agent), AgentFailure::Lost(rule, what));
     }
 }
 

@@ -5,7 +5,7 @@ use super::human::NewQuestion;
 use super::judge::Accepted;
 use super::rule::Rule;
 use super::signal::Role;
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{FILES_MAX, Wait};
 use crate::Evidence;
 use crate::words::{counted, listed};
@@ -58,17 +58,16 @@ impl State {
         self.at_mut(no).counters.conflicts = 0;
         self.at_mut(no).note("The file you asked for is yours now:", path);
         self.set_wait(no, Wait::Slot);
-        let task = self.at(no);
-        let decision = decision(Rule::FileGranted, format!("Gave {path} to the task"))
+        let role = self.at(no).role.label();
+        self.decide(Some(no), Rule::FileGranted, format!("Gave {path} to the task"))
             .because(because)
-            .next(format!("the {} starts again with the file", task.role.label()));
-        self.decided(Some(no), decision);
+            .next(format!("the {role} starts again with the file"));
     }
 
     /// An agent needs a file that another task may hold.
     pub(super) fn file_conflict(&mut self, no: usize, accepted: Accepted<'_>) {
         let Some(path) = accepted.signal.subject.as_deref().and_then(normal) else {
-            let why = "it names no file inside the project".to_owned();
+            let why = "it names no file inside the project";
             return self.refuse_signal(no, accepted, "bad_path", why);
         };
         if self.at(no).holds.len() >= FILES_MAX {
@@ -89,11 +88,11 @@ impl State {
         if !accepted.signal.field("can_wait").eq_ignore_ascii_case("NO") {
             let since = self.out.now;
             self.set_wait(no, Wait::File { path: path.clone(), since });
-            let decision = decision(Rule::FileQueued, format!("Queued the task for {path}"))
+            self.decide(Some(no), Rule::FileQueued, format!("Queued the task for {path}"))
                 .because(format!("{who} {verb} the file, and the task can wait"))
                 .seen([accepted.evidence()])
                 .next(format!("the {role} starts again when the file is free"));
-            return self.decided(Some(no), decision);
+            return;
         }
         for holder in holders {
             let about = format!(
@@ -109,11 +108,10 @@ impl State {
         );
         self.at_mut(no).note(about, &path);
         self.set_wait(no, Wait::Slot);
-        let decision = decision(Rule::FileShared, format!("Let a second task change {path}"))
+        self.decide(Some(no), Rule::FileShared, format!("Let a second task change {path}"))
             .because(format!("{who} {verb} the file, and the task cannot wait"))
             .seen([accepted.evidence()])
             .next("the next agents of both tasks are told");
-        self.decided(Some(no), decision);
     }
 
     /// A file was not free in time.
@@ -133,11 +131,10 @@ impl State {
             &path,
         );
         self.set_wait(no, Wait::Slot);
-        let task = self.at(no);
-        let decision = decision(Rule::FileWaitOver, format!("Stopped waiting for {path}"))
+        let role = self.at(no).role.label();
+        self.decide(Some(no), Rule::FileWaitOver, format!("Stopped waiting for {path}"))
             .because("another task held it for too long")
-            .next(format!("the {} starts again without the file", task.role.label()));
-        self.decided(Some(no), decision);
+            .next(format!("the {role} starts again without the file"));
     }
 
     /// The auditor passed the work, which must be merged before the task is complete.
@@ -145,11 +142,10 @@ impl State {
         self.set_wait(no, Wait::Merge);
         let task = self.at(no);
         self.out.effects.push(Effect::Merge { task: task.spec.id.clone() });
-        let decision = decision(Rule::MergeStarted, "Started to merge the work")
+        self.decide(Some(no), Rule::MergeStarted, "Started to merge the work")
             .because("the auditor passed it")
             .seen([seen])
             .next("the task is complete once its work is merged");
-        self.decided(Some(no), decision);
     }
 
     /// The merges that were under way when the coordinator was lost are done again. Where there are no
@@ -193,9 +189,8 @@ impl State {
             None | Some("") => "it cannot be merged".to_owned(),
             Some(detail) => format!("it cannot be merged: {detail}"),
         };
-        let decision = decision(Rule::MergeFailed, "Sent the work back to the developer")
+        self.decide(Some(no), Rule::MergeFailed, "Sent the work back to the developer")
             .because(because)
             .next("the critic and the auditor check the result again");
-        self.decided(Some(no), decision);
     }
 }

@@ -5,7 +5,6 @@ mod check;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// What is to be delivered.
@@ -49,8 +48,10 @@ pub struct TaskSpec {
 }
 
 /// How important a task is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase", try_from = "WrittenPriority")]
 pub enum Priority {
     /// Before the others.
     High,
@@ -76,31 +77,22 @@ impl FromStr for Priority {
     }
 }
 
-impl<'de> Deserialize<'de> for Priority {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+/// A priority as people write it.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a priority is high, medium, low or a number")]
+enum WrittenPriority {
+    Word(String),
+    Number(i64),
+}
 
-        impl Visitor<'_> for Written {
-            type Value = Priority;
+impl TryFrom<WrittenPriority> for Priority {
+    type Error = String;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a priority: high, medium or low")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Priority, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Priority, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Priority, E> {
-                self.visit_str(&number.to_string())
-            }
+    fn try_from(written: WrittenPriority) -> Result<Self, String> {
+        match written {
+            WrittenPriority::Word(word) => word.parse(),
+            WrittenPriority::Number(number) => number.to_string().parse(),
         }
-
-        deserializer.deserialize_any(Written)
     }
 }
 

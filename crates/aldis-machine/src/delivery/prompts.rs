@@ -14,7 +14,7 @@ use super::run::Work;
 use super::signal::Role;
 use super::state::State;
 use super::task::{PromptNote, Task};
-use crate::words;
+use crate::words::{self, list, paragraph};
 
 /// How much of a plan's, an agent's or a human's text stands in a prompt.
 const TEXT_MAX: usize = 20_000;
@@ -30,7 +30,13 @@ pub(super) const NO_SIGNAL: &str = "Your last reply held no valid signal";
 pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
     let task = state.at(no);
     let mut text = format!("## You are the {} of task {}\n\n", task.role.label(), task.spec.id);
-    let _ = writeln!(text, "{}\n", duty(task.role));
+    paragraph(&mut text, duty(task.role));
+    if let (Role::Developer, 1..) = (task.role, task.round) {
+        let round = task.round + 1;
+        let sentence =
+            "The work of the earlier rounds is there: continue from it and do not start over.";
+        paragraph(&mut text, format_args!("This is round {round}. {sentence}"));
+    }
     specification(&mut text, task);
     match task.role {
         Role::Developer => {
@@ -68,22 +74,21 @@ pub(super) fn repair(state: &State, role: Role, agent: u64) -> String {
 pub(super) fn expert(state: &State, request: &str, agent: u64) -> String {
     let mut text = String::new();
     let Some(asked) = state.run.experts.consultations.get(request) else { return text };
-    let name = words::inline(&asked.expert, LINE_MAX);
-    let _ = writeln!(text, "## You are the expert {name}\n\n{}\n", duty(Role::Expert));
+    paragraph(&mut text, format_args!("## You are the expert {}", line(&asked.expert)));
+    paragraph(&mut text, duty(Role::Expert));
     if let Some(expertise) = state.run.experts.known.get(&asked.expert).filter(|it| !it.is_empty())
     {
-        let _ = writeln!(text, "Your expertise:\n\n{}", words::quoted(expertise, TEXT_MAX));
+        paragraph(&mut text, format_args!("Your expertise:\n\n{}", quoted(expertise)));
     }
     let who = asked.role.label();
-    if asked.kind.is_empty() {
-        let _ = writeln!(text, "The {who} asks (request {request}):\n");
-    } else {
-        let kind = words::inline(&asked.kind, LINE_MAX);
-        let _ = writeln!(text, "The {who} asks for {kind} (request {request}):\n");
-    }
-    text.push_str(&words::quoted(&asked.prompt, TEXT_MAX));
-    let snapshot = words::inline(&asked.snapshot, LINE_MAX);
-    let _ = writeln!(text, "\nIt wrote down what it knows in {snapshot}.\n");
+    let kind = match &*asked.kind {
+        "" => String::new(),
+        kind => format!(" for {}", line(kind)),
+    };
+    paragraph(&mut text, format_args!("The {who} asks{kind} (request {request}):"));
+    paragraph(&mut text, quoted(&asked.prompt));
+    let snapshot = line(&asked.snapshot);
+    paragraph(&mut text, format_args!("It wrote down what it knows in {snapshot}."));
     if let Some(no) = asked.task {
         specification(&mut text, state.at(no));
     }
@@ -93,17 +98,13 @@ pub(super) fn expert(state: &State, request: &str, agent: u64) -> String {
 
 /// What the planner gets.
 pub(super) fn planner(state: &State, agent: u64) -> String {
-    let title = words::inline(&state.run.title, LINE_MAX);
-    let mut text = format!("## You are the planner of {title}\n\n{}\n\n", duty(Role::Planner));
-    text.push_str("The tasks of the plan:\n\n");
-    for task in state.tasks.iter().take(TASKS_MAX) {
-        let title = words::inline(&task.spec.title, LINE_MAX);
-        let _ = writeln!(text, "- {}: {title}", task.spec.id);
-    }
-    if state.tasks.len() > TASKS_MAX {
-        let _ = writeln!(text, "- and {} more", state.tasks.len() - TASKS_MAX);
-    }
-    text.push('\n');
+    let mut text = format!("## You are the planner of {}\n\n", line(&state.run.title));
+    paragraph(&mut text, duty(Role::Planner));
+    let tasks = state.tasks.iter().take(TASKS_MAX);
+    let tasks = tasks.map(|task| format!("{}: {}", task.spec.id, line(&task.spec.title)));
+    let more = state.tasks.len().saturating_sub(TASKS_MAX);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    list(&mut text, "The tasks of the plan:", tasks.chain(more));
     how_to_report(text, state, agent)
 }
 
@@ -111,35 +112,21 @@ fn specification(text: &mut String, task: &Task) {
     let spec = &task.spec;
     text.push_str("### The task\n\n");
     if let Some(title) = task.title() {
-        let _ = writeln!(text, "Title: {}\n", words::inline(&title, LINE_MAX));
+        paragraph(text, format_args!("Title: {}", line(&title)));
     }
     if !spec.description.trim().is_empty() {
-        let _ = writeln!(text, "{}", words::quoted(&spec.description, TEXT_MAX));
+        paragraph(text, quoted(&spec.description));
     }
-    if !spec.acceptance.is_empty() {
-        text.push_str("It is done when all of this holds:\n\n");
-        for criterion in &spec.acceptance {
-            let _ = writeln!(text, "- {}", words::inline(criterion, LINE_MAX));
-        }
-        text.push('\n');
-    }
-    if !task.holds.is_empty() {
-        text.push_str("Files that are yours while you work on it:\n\n");
-        for file in &task.holds {
-            let _ = writeln!(text, "- {}", words::inline(file, LINE_MAX));
-        }
-        text.push('\n');
-    }
+    let criteria = spec.acceptance.iter().map(|criterion| line(criterion));
+    list(text, "It is done when all of this holds:", criteria);
+    let files = task.holds.iter().map(|file| line(file));
+    list(text, "Files that are yours while you work on it:", files);
 }
 
 fn report(text: &mut String, task: &Task) {
     if !task.report.is_empty() {
-        let _ = writeln!(
-            text,
-            "### What the developer reported (round {})\n\n{}",
-            task.round,
-            words::quoted(&task.report, TEXT_MAX)
-        );
+        let heading = format!("### What the developer reported (round {})", task.round);
+        paragraph(text, format_args!("{heading}\n\n{}", quoted(&task.report)));
     }
 }
 
@@ -148,29 +135,8 @@ fn ledger(text: &mut String, ledger: &Ledger, settled: bool) {
     let mut group = |title: &str, statuses: &[FindingStatus]| {
         let found: Vec<&ReviewFinding> =
             statuses.iter().flat_map(|status| ledger.with_status(*status)).collect();
-        if found.is_empty() {
-            return;
-        }
-        let _ = writeln!(text, "### {title}\n");
-        for finding in found.iter().rev().take(FINDINGS_MAX).rev() {
-            let place = match (finding.file.is_empty(), finding.line) {
-                (true, _) => String::new(),
-                (false, None) => format!("{}: ", words::inline(&finding.file, LINE_MAX)),
-                (false, Some(line)) => {
-                    format!("{} line {line}: ", words::inline(&finding.file, LINE_MAX))
-                }
-            };
-            let _ = write!(text, "- {place}{}", words::inline(&finding.text, LINE_MAX));
-            if finding.raised > 1 {
-                let _ = write!(text, ", raised {} times", finding.raised);
-            }
-            if !finding.dispute.is_empty() {
-                let dispute = words::inline(&finding.dispute, LINE_MAX);
-                let _ = write!(text, ", disputed: {dispute}");
-            }
-            text.push('\n');
-        }
-        text.push('\n');
+        let last = found.len().saturating_sub(FINDINGS_MAX);
+        list(text, format_args!("### {title}"), found[last..].iter().map(|it| finding(it)));
     };
     group("Open findings", &[FindingStatus::Open]);
     group("Disputed findings", &[FindingStatus::Disputed]);
@@ -180,15 +146,31 @@ fn ledger(text: &mut String, ledger: &Ledger, settled: bool) {
     }
 }
 
+fn finding(finding: &ReviewFinding) -> String {
+    let file = line(&finding.file);
+    let mut shown = match (finding.file.is_empty(), finding.line) {
+        (true, _) => line(&finding.text),
+        (false, None) => format!("{file}: {}", line(&finding.text)),
+        (false, Some(number)) => format!("{file} line {number}: {}", line(&finding.text)),
+    };
+    if finding.raised > 1 {
+        let _ = write!(shown, ", raised {} times", finding.raised);
+    }
+    if !finding.dispute.is_empty() {
+        let _ = write!(shown, ", disputed: {}", line(&finding.dispute));
+    }
+    shown
+}
+
 fn notes(text: &mut String, notes: &[PromptNote]) {
     if notes.is_empty() {
         return;
     }
     text.push_str("### What you must know\n\n");
     for PromptNote { heading, quote } in notes {
-        let _ = writeln!(text, "{}\n", heading.trim_end());
+        paragraph(text, heading.trim_end());
         if !quote.trim().is_empty() {
-            let _ = writeln!(text, "{}", words::quoted(quote, TEXT_MAX));
+            paragraph(text, quoted(quote));
         } else if heading.trim_end().ends_with(':') {
             text.push_str("> (no details)\n\n");
         }
@@ -196,15 +178,9 @@ fn notes(text: &mut String, notes: &[PromptNote]) {
 }
 
 fn experts(text: &mut String, state: &State) {
-    if state.run.experts.known.is_empty() {
-        return;
-    }
-    text.push_str("### Experts you can ask\n\n");
-    for (name, expertise) in &state.run.experts.known {
-        let name = words::inline(name, LINE_MAX);
-        let _ = writeln!(text, "- {name}: {}", words::inline(expertise, LINE_MAX));
-    }
-    text.push('\n');
+    let known = state.run.experts.known.iter();
+    let known = known.map(|(name, expertise)| format!("{}: {}", line(name), line(expertise)));
+    list(text, "### Experts you can ask", known);
 }
 
 /// How to report, last of all.
@@ -215,12 +191,11 @@ fn how_to_report(mut text: String, state: &State, agent: u64) -> String {
         Role::Planner => "End your reply with one signal for each expert that you created.",
         _ => "End your reply with exactly one of the signals below.",
     };
-    let _ = writeln!(
-        text,
-        "### How to report\n\n{how_many} Write it as plain text, with its name at the very start \
-         of a line: no indentation, no list mark, no bold, no code fence. Nothing else stands on \
-         that line; the details follow on the lines below it. Replace the [placeholders].\n"
-    );
+    let form = "Write it as plain text, with its name at the very start of a line: leave out the \
+                four spaces that indent it below, and use no list mark, no bold and no code \
+                fence. Nothing else stands on that line; the details follow on the lines below \
+                it. Replace the [placeholders].";
+    paragraph(&mut text, format_args!("### How to report\n\n{how_many} {form}"));
     if context.token.is_some() {
         text.push_str(
             "Every signal carries the TOKEN line as shown; without it, it may not count. Write \
@@ -232,14 +207,22 @@ fn how_to_report(mut text: String, state: &State, agent: u64) -> String {
             [] => "its environment".to_owned(),
             names => format!("its environment ({})", names.join(", ")),
         };
-        let _ = writeln!(
-            text,
-            "Report every check with {which}. A table with the columns Check, Environment and \
-             Result is fine, too. A check that failed means that the work is not done.\n"
-        );
+        let rest = "A table with the columns Check, Environment and Result is fine, too. A check \
+                    that failed means that the work is not done.";
+        paragraph(&mut text, format_args!("Report every check with {which}. {rest}"));
     }
     forms::show(&mut text, context);
     text
+}
+
+/// Text of people or agents as a block that it cannot break out of.
+fn quoted(text: &str) -> String {
+    words::quoted(text, TEXT_MAX).trim_end().to_owned()
+}
+
+/// Text of people or agents as one line.
+fn line(text: &str) -> String {
+    words::inline(text, LINE_MAX)
 }
 
 /// What the forms of an agent are filled in with.
@@ -273,13 +256,11 @@ fn context<'s>(state: &'s State, agent: u64, token: Option<&'s str>) -> Option<F
 pub(super) fn no_signal(reply: &AgentReply) -> String {
     let mut text = format!("{NO_SIGNAL}, so nothing happened.");
     if let Some(miss) = reply.near_misses.last() {
+        let [quote, reason, hint] = [&miss.quote, &miss.reason, &miss.hint].map(|it| line(it));
         let _ = write!(
             text,
-            " Line {}, {}, is almost one and does not count ({}): {}.",
-            miss.line,
-            words::inline(&miss.quote, LINE_MAX),
-            words::inline(&miss.reason, LINE_MAX),
-            words::inline(&miss.hint, LINE_MAX),
+            " Line {}, {quote}, is almost one and does not count ({reason}): {hint}.",
+            miss.line
         );
     }
     text.push_str(

@@ -5,9 +5,9 @@ use super::human::NewQuestion;
 use super::judge::Accepted;
 use super::reply::preview;
 use super::rule::Rule;
-use super::run::{QuestionSubject, Remediation, WorkingAgent};
+use super::run::{QuestionSubject, Remediation, Work, WorkingAgent};
 use super::signal::{Role, SignalKind};
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{PromptNote, Wait, remember};
 use crate::Evidence;
 use crate::words::counted;
@@ -33,23 +33,22 @@ impl State {
             "" => "the agent does not say what is broken".to_owned(),
             issue => issue.to_owned(),
         };
-        let decision = if began {
-            decision(
-                Rule::RemediationStarted,
-                "Stopped new work until the infrastructure is repaired",
-            )
-            .next("a remediation agent was started")
+        let (rule, summary, next) = if began {
+            let summary = "Stopped new work until the infrastructure is repaired";
+            (Rule::RemediationStarted, summary, "a remediation agent was started")
         } else {
-            decision(Rule::RemediationJoined, "Joined the repair that is under way")
-                .next("the task continues when the infrastructure is repaired")
+            let next = "the task continues when the infrastructure is repaired";
+            (Rule::RemediationJoined, "Joined the repair that is under way", next)
         };
-        let decision = decision.because(preview(&issue)).seen([accepted.evidence()]);
-        self.decided(Some(no), decision);
+        self.decide(Some(no), rule, summary)
+            .because(preview(&issue))
+            .seen([accepted.evidence()])
+            .next(next);
         if began {
             let task = self.at(no);
             let text = format!("{} reports broken infrastructure: {issue}", task.name());
             self.notice((Notice::RemediationStarted, Severity::Warning), Some(no), text);
-            self.dispatch_repair(Role::Remediation);
+            self.dispatch(Role::Remediation, Work::Infrastructure);
         }
     }
 
@@ -58,12 +57,11 @@ impl State {
         match accepted.kind {
             SignalKind::RemediationComplete => {
                 self.note_repair("The remediation agent reported:", &accepted.signal.body());
-                let decision = decision(Rule::RemediationReported, "Checking the repair")
+                self.decide(None, Rule::RemediationReported, "Checking the repair")
                     .because("the remediation agent reports that it is done")
                     .seen([accepted.evidence()])
                     .next("a health auditor was started; no new work starts before its verdict");
-                self.decided(None, decision);
-                self.dispatch_repair(Role::HealthAuditor);
+                self.dispatch(Role::HealthAuditor, Work::Infrastructure);
             }
             SignalKind::HealthAudit if accepted.approves() == Some(true) => {
                 let attempts = self.run.remediation.as_ref().map_or(0, |it| it.attempts);
@@ -124,13 +122,12 @@ impl State {
         remediation.attempts += 1;
         let attempts = remediation.attempts;
         let summary = format!("Started attempt {attempts} of {limit} to repair the infrastructure");
-        let mut decision = decision(Rule::RemediationRetried, summary)
+        self.decide(None, Rule::RemediationRetried, summary)
             .because(why)
             .seen(seen)
-            .next("a remediation agent was started");
-        decision.counters.insert("attempts".to_owned(), u64::from(attempts));
-        self.decided(None, decision);
-        self.dispatch_repair(Role::Remediation);
+            .next("a remediation agent was started")
+            .count("attempts", attempts);
+        self.dispatch(Role::Remediation, Work::Infrastructure);
     }
 
     /// A human wants new attempts.
@@ -139,7 +136,7 @@ impl State {
             remediation.attempts = 1;
         }
         self.note_repair("A human answered:", answer);
-        self.dispatch_repair(Role::Remediation);
+        self.dispatch(Role::Remediation, Work::Infrastructure);
     }
 
     /// The infrastructure works again: the tasks that reported it get a new agent of the same role.
@@ -150,11 +147,10 @@ impl State {
             self.at_mut(*no).note(about, "");
             self.set_wait(*no, Wait::Slot);
         }
-        let mut decision = decision(Rule::RemediationEnded, "Resumed the work after the repair")
+        self.decide(None, Rule::RemediationEnded, "Resumed the work after the repair")
             .because(because)
-            .next("the tasks that were blocked get a new agent of the same role");
-        decision.counters.insert("attempts".to_owned(), u64::from(remediation.attempts));
-        self.decided(None, decision);
+            .next("the tasks that were blocked get a new agent of the same role")
+            .count("attempts", remediation.attempts);
         let text = format!("The work resumes: {because}.");
         self.notice((Notice::RemediationEnded, Severity::Info), None, text);
     }

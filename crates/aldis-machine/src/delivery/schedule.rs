@@ -9,9 +9,8 @@ use super::prompts;
 use super::rule::Rule;
 use super::run::{Ending, Stage, Work, WorkingAgent};
 use super::signal::Role;
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{Status, Task, Wait};
-use crate::Decision;
 use crate::stagnation::Monitor;
 use crate::words::counted;
 
@@ -22,13 +21,12 @@ impl State {
             return;
         }
         let tasks = counted(self.tasks.len(), "task");
-        let decision = decision(Rule::Started, format!("Started the delivery of {tasks}"))
+        self.decide(None, Rule::Started, format!("Started the delivery of {tasks}"))
             .because("the coordinator began it")
             .next("free slots go to critics first, then to auditors, then to developers");
-        self.decided(None, decision);
         if self.run.config.planner {
             self.run.stage = Stage::Planning;
-            self.dispatch_planner();
+            self.dispatch(Role::Planner, Work::Plan);
         } else {
             self.run.stage = Stage::Working;
         }
@@ -46,9 +44,10 @@ impl State {
         if self.run.stage == Stage::Ready {
             return self.begin();
         }
-        let decision = decision(Rule::Recovered, "Continued after an interruption")
-            .because("the coordinator was gone and is back");
-        self.start_again(decision);
+        self.start_again(
+            (Rule::Recovered, "Continued after an interruption"),
+            "the coordinator was gone and is back",
+        );
     }
 
     /// Continues because a human wants it, with other limits.
@@ -70,12 +69,11 @@ impl State {
             }
             None => "a human continued it with other limits".to_owned(),
         };
-        let decision = decision(Rule::Continued, "Continued the delivery").because(because);
-        self.start_again(decision);
+        self.start_again((Rule::Continued, "Continued the delivery"), &because);
     }
 
     /// Starts the agents again that are gone, and asks the open questions again.
-    fn start_again(&mut self, decision: Decision) {
+    fn start_again(&mut self, (rule, summary): (Rule, &str), because: &str) {
         // Whoever kept the old wake-up may be gone too.
         self.run.wake = None;
         let lost: BTreeMap<u64, WorkingAgent> = std::mem::take(&mut self.run.agents);
@@ -87,7 +85,7 @@ impl State {
         if let Some(questions) = self.open_questions() {
             next = format!("{next}; {questions}");
         }
-        self.decided(None, decision.next(next));
+        self.decide(None, rule, summary).because(because).next(next);
         // What was being done for tasks and experts was lost too; doing it twice does no harm.
         self.merge_again();
         let checks = self.run.experts.candidates.iter();
@@ -102,18 +100,21 @@ impl State {
         }
         for (no, agent) in lost {
             self.out.effects.push(Effect::End { agent: no });
-            match agent.work {
-                Work::Task { task } => self.dispatch_task(task),
-                Work::Infrastructure => self.dispatch_repair(agent.role),
+            match &agent.work {
+                Work::Task { task } if agent.role == Role::Developer => {
+                    let left = "The agent before you was interrupted. Continue from what it left \
+                                behind and do not start over.";
+                    self.at_mut(*task).note(left, "");
+                }
                 Work::Request { request } => {
-                    if let Some(asked) = self.run.experts.consultations.get_mut(&request) {
+                    if let Some(asked) = self.run.experts.consultations.get_mut(request) {
                         // The attempt that was lost is not the expert's.
                         asked.tries = asked.tries.saturating_sub(1);
                     }
-                    self.dispatch_expert(&request);
                 }
-                Work::Plan => self.dispatch_planner(),
+                Work::Task { .. } | Work::Infrastructure | Work::Plan => {}
             }
+            self.dispatch(agent.role, agent.work);
         }
     }
 
@@ -162,21 +163,18 @@ impl State {
     /// Ends because nothing is left to do.
     fn end_idle(&mut self, all: bool) {
         let (unfinished, evidence) = self.unfinished();
-        let mut decision = if all {
-            decision(Rule::AllTasksComplete, "Completed the delivery").because(unfinished)
+        let (complete, failed) = (self.index.complete(), self.index.failed());
+        let decision = if all {
+            self.decide(None, Rule::AllTasksComplete, "Completed the delivery").because(unfinished)
         } else {
-            decision(Rule::NoTaskCanRun, "Ended the delivery: no task can run any more")
-                .because(format!(
-                    "the tasks that are left need one that was given up; {unfinished}"
-                ))
+            let because =
+                format!("the tasks that are left need one that was given up; {unfinished}");
+            self.decide(None, Rule::NoTaskCanRun, "Ended the delivery: no task can run any more")
+                .because(because)
                 .seen(evidence)
                 .next("start another delivery with what is left: aldis deliver PLAN")
         };
-        let counts = [("complete", self.index.complete()), ("failed", self.index.failed())];
-        decision.counters.extend(
-            counts.map(|(name, count)| (name.to_owned(), u64::try_from(count).unwrap_or(u64::MAX))),
-        );
-        self.decided(None, decision);
+        decision.count("complete", complete).count("failed", failed);
         self.end(if all { Ending::Complete } else { Ending::Failed });
     }
 
@@ -207,7 +205,7 @@ impl State {
             self.hold_file(no, &path);
         }
         self.at_mut(no).counters.dispatches += 1;
-        self.dispatch_task(no);
+        self.dispatch(self.at(no).role, Work::Task { task: no });
         let task = self.at(no);
         let role = task.role.label();
         let because = match task.status() {
@@ -216,67 +214,42 @@ impl State {
             }
             _ => format!("it is the {role}'s turn, and a slot is free"),
         };
-        let decision = decision(Rule::AgentStarted, format!("Started the {role}"))
+        self.decide(Some(no), Rule::AgentStarted, format!("Started the {role}"))
             .because(because)
             .next(format!("the {role}'s reply decides"));
-        self.decided(Some(no), decision);
     }
 
-    fn dispatch_task(&mut self, no: usize) {
-        let role = self.at(no).role;
-        let agent = self.register_agent(role, Work::Task { task: no });
-        self.at_mut(no).dispatched += 1;
-        let prompt = prompts::task(self, no, agent);
-        let resume = self.at_mut(no).resume.take();
-        self.set_wait(no, Wait::Agent { agent });
-        let mut dispatch = self.dispatch(agent, role, Some(no), prompt);
-        dispatch.resume = resume;
-        self.out.effects.push(Effect::Dispatch(dispatch));
-    }
-
-    /// Starts the agent that repairs the infrastructure, or the one that judges the repair. Where the
-    /// delivery has ended, it is started when the delivery is continued.
-    pub(super) fn dispatch_repair(&mut self, role: Role) {
-        let agent = self.register_agent(role, Work::Infrastructure);
+    /// Starts an agent for some work. Where the delivery has ended, the agent is started when the
+    /// delivery is continued.
+    pub(super) fn dispatch(&mut self, role: Role, work: Work) {
+        let agent = self.register_agent(role, work.clone());
         if self.run.ending.is_some() {
             let agent = self.run.agents.remove_entry(&agent);
             return self.run.interrupted.extend(agent);
         }
-        let prompt = prompts::repair(self, role, agent);
-        self.out.effects.push(Effect::Dispatch(self.dispatch(agent, role, None, prompt)));
-    }
-
-    /// Starts the expert that is asked.
-    pub(super) fn dispatch_expert(&mut self, request: &str) {
-        let work = Work::Request { request: request.to_owned() };
-        let agent = self.register_agent(Role::Expert, work);
-        let Some(asked) = self.run.experts.consultations.get_mut(request) else { return };
-        asked.tries += 1;
-        let (task, expert) = (asked.task, Some(asked.expert.clone()));
-        let prompt = prompts::expert(self, request, agent);
-        let dispatch = self.dispatch(agent, Role::Expert, task, prompt);
-        self.out.effects.push(Effect::Dispatch(Dispatch { expert, ..dispatch }));
-    }
-
-    fn dispatch_planner(&mut self) {
-        let agent = self.register_agent(Role::Planner, Work::Plan);
-        let prompt = prompts::planner(self, agent);
-        self.out.effects.push(Effect::Dispatch(self.dispatch(agent, Role::Planner, None, prompt)));
-    }
-
-    /// An agent to be started for a task, or for none.
-    fn dispatch(&self, agent: u64, role: Role, task: Option<usize>, prompt: String) -> Dispatch {
+        let (mut expert, mut resume) = (None, None);
+        let (task, prompt) = match work {
+            Work::Task { task } => {
+                self.at_mut(task).dispatched += 1;
+                let prompt = prompts::task(self, task, agent);
+                resume = self.at_mut(task).resume.take();
+                self.set_wait(task, Wait::Agent { agent });
+                (Some(task), prompt)
+            }
+            Work::Infrastructure => (None, prompts::repair(self, role, agent)),
+            Work::Request { request } => {
+                let Some(asked) = self.run.experts.consultations.get_mut(&request) else { return };
+                asked.tries += 1;
+                expert = Some(asked.expert.clone());
+                (asked.task, prompts::expert(self, &request, agent))
+            }
+            Work::Plan => (None, prompts::planner(self, agent)),
+        };
+        let timeout = self.run.config.timeout(role).as_secs();
         let task = task.map(|no| self.at(no));
-        Dispatch {
-            agent,
-            role,
-            task: task.map(|task| task.spec.id.clone()),
-            title: task.and_then(Task::title),
-            expert: None,
-            resume: None,
-            timeout: self.run.config.timeout(role).as_secs(),
-            prompt,
-        }
+        let (task, title) = (task.map(|it| it.spec.id.clone()), task.and_then(Task::title));
+        let dispatch = Dispatch { agent, role, task, title, expert, resume, timeout, prompt };
+        self.out.effects.push(Effect::Dispatch(dispatch));
     }
 
     /// Gives an agent its number.

@@ -2,7 +2,7 @@
 //!
 //! The state is kept in parts, so that a step costs the same with ten tasks as with ten thousand:
 //! the [`DeliveryRun`], which is small, and one [`Task`] each. [`State::take_changed`] returns the tasks
-//! that a step changed; [`State::from_parts`] puts the parts together again.
+//! that a step changed.
 //!
 //! Nothing in it grows without bound. A task has at most one agent, one question and one consultation,
 //! and so has the infrastructure; slots bound the agents; notes, findings, files, criteria and experts
@@ -25,7 +25,7 @@ use super::task::{Status, Task, Wait};
 use crate::Decision;
 use crate::phases::TokenPolicy;
 use crate::run::Usage;
-use crate::words::counted;
+use crate::words::{counted, fnv};
 use aldis_signal::scan::Token;
 use aldis_signal::time::Timestamp;
 
@@ -41,11 +41,6 @@ pub struct Start {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
-
-/// Parts that do not fit together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stored parts do not fit together: {0}")]
-pub struct PartsError(String);
 
 /// A delivery.
 #[derive(Clone, Debug)]
@@ -79,11 +74,6 @@ impl StepOutput {
     fn new(now: Timestamp) -> Self {
         Self { now, worked: 0, effects: Vec::new(), decisions: Vec::new() }
     }
-}
-
-/// A decision by a rule of this machine.
-pub(super) fn decision(rule: Rule, summary: impl Into<String>) -> Decision {
-    Decision::new(rule, summary).next("nothing to do")
 }
 
 /// Returns what people call a delivery: the plan's title, or else what its first task is called.
@@ -140,12 +130,8 @@ impl State {
         Self { run, index, tasks, out: StepOutput::new(now) }
     }
 
-    /// Puts stored parts together again; the tasks in the plan's order.
-    ///
-    /// # Errors
-    ///
-    /// [`PartsError`] if the run names a task that is not there.
-    pub fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, PartsError> {
+    /// Puts stored parts together again; the tasks in the plan's order. Says what does not fit.
+    pub(super) fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, String> {
         let agents = run.agents.values().chain(run.interrupted.values());
         let of_agents = agents.filter_map(|agent| agent.work.task());
         let of_questions = run.questions.values().filter_map(|question| question.about.task());
@@ -153,7 +139,9 @@ impl State {
         let of_remediation = run.remediation.iter().flat_map(|it| it.tasks.iter().copied());
         let mut named = of_agents.chain(of_questions).chain(of_consultations).chain(of_remediation);
         if let Some(no) = named.find(|no| *no >= tasks.len()) {
-            return Err(PartsError(format!("there is no task number {no}")));
+            return Err(format!(
+                "the stored parts do not fit together: there is no task number {no}"
+            ));
         }
         // 0.1.0 stored an empty title where the plan had none.
         run.title = title_of(&run.title, &tasks);
@@ -209,13 +197,18 @@ impl State {
         }
     }
 
-    /// Keeps a decision, with the counters of the task that it is about.
-    pub(super) fn decided(&mut self, task: Option<usize>, mut decision: Decision) {
-        if let Some(task) = task.map(|no| self.at(no)) {
-            decision.counters.extend(task.counters.named());
-            decision.task = Some(task.spec.id.clone());
-        }
-        self.out.decisions.push(decision);
+    /// Decides something by a rule, about a task or about all of them. The reasons follow.
+    pub(super) fn decide(
+        &mut self,
+        task: Option<usize>,
+        rule: Rule,
+        summary: impl Into<String>,
+    ) -> &mut Decision {
+        let task = task.map(|no| self.at(no));
+        let counters = task.map(|task| task.counters.named()).unwrap_or_default();
+        let mut decision = Decision::new(rule, summary, counters);
+        decision.task = task.map(|task| task.spec.id.clone());
+        self.out.decisions.push_mut(decision)
     }
 
     /// Notifies people. The text names the task.
@@ -285,11 +278,7 @@ impl State {
 
     /// Returns what is known about the run token of an agent, for reading its reply.
     pub fn expected_token(&self, agent: u64) -> Token {
-        match (self.run.config.token, self.token_of(agent)) {
-            (TokenPolicy::Accept, Some(code)) => Token::Accept(code),
-            (TokenPolicy::Require, Some(code)) => Token::Require(code),
-            (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
-        }
+        self.run.config.token.expects(self.token_of(agent))
     }
 
     /// A code that no other agent of the run gets. It keeps echoes and mix-ups out; an agent that is
@@ -297,10 +286,7 @@ impl State {
     pub(super) fn token_of(&self, agent: u64) -> Option<String> {
         let secret =
             self.run.token.as_ref().filter(|_| self.run.config.token != TokenPolicy::Off)?;
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for byte in secret.bytes().chain(agent.to_le_bytes()).chain(secret.bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let hash = fnv(secret.bytes().chain(agent.to_le_bytes()).chain(secret.bytes()));
         Some(format!("{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff)))
     }
 

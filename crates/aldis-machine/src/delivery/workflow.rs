@@ -2,7 +2,7 @@
 
 use super::event::{Notice, Severity};
 use super::human::NewQuestion;
-use super::judge::{Accepted, RefusedSignal, evidence};
+use super::judge::{Accepted, RefusedSignal};
 use super::ledger::{FindingStatus, Raised};
 use super::locks;
 use super::matrix::{self, MatrixProblem};
@@ -10,7 +10,7 @@ use super::reply::preview;
 use super::rule::Rule;
 use super::run::{QuestionSubject, WorkingAgent};
 use super::signal::{Role, SignalKind};
-use super::state::{State, decision};
+use super::state::State;
 use super::task::{CRITERIA_MAX, Expansion, FILES_MAX, Wait};
 use crate::Evidence;
 use crate::words::{counted, listed};
@@ -76,16 +76,14 @@ impl State {
             );
             self.at_mut(no).note(about, "");
         }
-        let decision =
-            decision(Rule::AlsoReported, format!("Recorded {names} without acting on it"))
-                .because(format!("{} in the same reply goes first", first.kind.as_str()))
-                .seen(others.iter().map(Accepted::evidence))
-                .next(if again {
-                    format!("the next {role} is told")
-                } else {
-                    "nothing to do".to_owned()
-                });
-        self.decided(Some(no), decision);
+        self.decide(Some(no), Rule::AlsoReported, format!("Recorded {names} without acting on it"))
+            .because(format!("{} in the same reply goes first", first.kind.as_str()))
+            .seen(others.iter().map(Accepted::evidence))
+            .next(if again {
+                format!("the next {role} is told")
+            } else {
+                "nothing to do".to_owned()
+            });
     }
 
     /// How far the work has come. Never changes where a task is, nor the count of unknown replies.
@@ -96,13 +94,12 @@ impl State {
             None | Some("") => "Received a checkpoint".to_owned(),
             Some(line) => format!("Received a checkpoint: {line}"),
         };
-        let decision = decision(Rule::CheckpointReceived, summary)
-            .because(format!("the {} reported how far it is", agent.role.label()))
-            .seen([accepted.evidence()]);
         if let Some(no) = agent.work.task() {
             self.at_mut(no).progress = Some(progress.to_owned());
         }
-        self.decided(agent.work.task(), decision);
+        self.decide(agent.work.task(), Rule::CheckpointReceived, summary)
+            .because(format!("the {} reported how far it is", agent.role.label()))
+            .seen([accepted.evidence()]);
     }
 
     fn ready_for_review(&mut self, no: usize, accepted: Accepted<'_>) {
@@ -117,11 +114,10 @@ impl State {
         (task.reviewed_by, task.audited_by, task.resume) = (None, None, None);
         task.developer = Some(accepted.agent);
         self.queue(no, Role::Critic);
-        let decision = decision(Rule::ReadyForReview, "Sent the work to the critic")
+        self.decide(Some(no), Rule::ReadyForReview, "Sent the work to the critic")
             .because("the developer reports that it is ready")
             .seen([accepted.evidence()])
             .next("a critic reviews it as soon as a slot is free");
-        self.decided(Some(no), decision);
     }
 
     /// A claim without the checks that it needs.
@@ -143,15 +139,9 @@ impl State {
         no: usize,
         accepted: Accepted<'_>,
         code: &'static str,
-        why: String,
+        why: impl Into<String>,
     ) {
-        let refused = RefusedSignal {
-            name: accepted.kind.as_str().to_owned(),
-            code,
-            why,
-            evidence: evidence(accepted.signal, accepted.agent, Some(code)),
-        };
-        self.reply_refused(no, accepted.agent, vec![refused]);
+        self.reply_refused(no, accepted.agent, vec![RefusedSignal::new(accepted, code, why)]);
     }
 
     fn review_passed(&mut self, no: usize, accepted: Accepted<'_>) {
@@ -161,11 +151,10 @@ impl State {
         task.notes.clear();
         task.resume = None;
         self.queue(no, Role::Auditor);
-        let decision = decision(Rule::ReviewPassed, "Sent the work to the auditor")
+        self.decide(Some(no), Rule::ReviewPassed, "Sent the work to the auditor")
             .because("the critic passed it")
             .seen([accepted.evidence()])
             .next("an auditor checks the acceptance criteria as soon as a slot is free");
-        self.decided(Some(no), decision);
     }
 
     fn audit_passed(&mut self, no: usize, accepted: Accepted<'_>) {
@@ -209,14 +198,13 @@ impl State {
             [] => "nothing to do".to_owned(),
             names => format!("this unblocks {}", listed(names, NAMES_MAX)),
         };
-        let decision = decision(Rule::TaskComplete, "Completed the task")
+        self.decide(Some(no), Rule::TaskComplete, "Completed the task")
             .because(because)
             .seen(seen)
             .next(next);
         let task = self.at(no);
         let text = format!("{} is complete.", task.name());
         self.notice((Notice::TaskComplete, Severity::Info), Some(no), text);
-        self.decided(Some(no), decision);
     }
 
     /// A reviewer refuses the work: back to the developer, or to a human.
@@ -227,10 +215,8 @@ impl State {
 
     fn rework_because(&mut self, no: usize, accepted: Accepted<'_>, (by, because): (Role, &str)) {
         if self.at_mut(no).ledger.failed(by, accepted.signal) == Raised::OnlySettled {
-            let why =
-                "every finding in it was settled before; pass the work, or give evidence that is \
-                   new under the key Evidence"
-                    .to_owned();
+            let why = "every finding in it was settled before; pass the work, or give evidence \
+                       that is new under the key Evidence";
             return self.refuse_signal(no, accepted, "settled_finding", why);
         }
         let limit = self.run.config.failure_limit;
@@ -279,11 +265,10 @@ impl State {
             0 => because.to_owned(),
             open => format!("{because}; {} to fix", counted(open, "finding")),
         };
-        let decision = decision(rule, "Sent the work back to the developer")
+        self.decide(Some(no), rule, "Sent the work back to the developer")
             .because(because)
             .seen([accepted.evidence()])
             .next("the developer gets the findings; the critic reviews the result");
-        self.decided(Some(no), decision);
     }
 
     fn incomplete(&mut self, no: usize, accepted: Accepted<'_>) {
@@ -319,11 +304,10 @@ impl State {
         let task = self.at(no);
         let text = format!("{} is on hold ({lacks})", task.name());
         self.notice((Notice::TaskBlocked, Severity::Warning), Some(no), text);
-        let decision = decision(Rule::TaskIncomplete, "Put the task on hold")
+        self.decide(Some(no), Rule::TaskIncomplete, "Put the task on hold")
             .because(format!("the developer cannot continue ({})", preview(&lacks)))
             .seen([accepted.evidence()])
             .next("it is tried again when another task is complete or nothing else can run");
-        self.decided(Some(no), decision);
     }
 
     fn expanded(&mut self, no: usize, accepted: Accepted<'_>) {
@@ -331,7 +315,7 @@ impl State {
         let mut acceptance = signal.list("acceptance_criteria");
         if acceptance.is_empty() {
             let why = "it has no acceptance criteria; list them under the key Acceptance Criteria";
-            return self.refuse_signal(no, accepted, "missing_criteria", why.to_owned());
+            return self.refuse_signal(no, accepted, "missing_criteria", why);
         }
         acceptance.truncate(CRITERIA_MAX);
         let approach = signal.field("technical_approach");
@@ -345,11 +329,11 @@ impl State {
         let confidence = signal.field("confidence").to_ascii_uppercase();
         if confidence == "HIGH" || confidence == "MEDIUM" {
             self.apply_expansion(no, expansion);
-            let decision = decision(Rule::TaskExpanded, "Gave the task its acceptance criteria")
+            self.decide(Some(no), Rule::TaskExpanded, "Gave the task its acceptance criteria")
                 .because(format!("the business analyst wrote them with {confidence} confidence"))
                 .seen([accepted.evidence()])
                 .next("a developer starts as soon as a slot is free");
-            return self.decided(Some(no), decision);
+            return;
         }
         let criteria: String =
             expansion.acceptance.iter().map(|line| format!("- {line}\n")).collect();

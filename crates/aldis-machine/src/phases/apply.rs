@@ -64,7 +64,7 @@ fn take(
         fail(state, now, signal, tally);
     } else {
         record(state, now, signal);
-        tally.quote("signal", signal, None);
+        tally.quote(signal, None);
     }
 }
 
@@ -74,7 +74,7 @@ fn finish(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut S
         return tally.refuse(signal, Refusal::RoleNotAllowed);
     }
     record(state, now, signal);
-    tally.quote("signal", signal, None);
+    tally.quote(signal, None);
     let mut phase = state.phase.clone();
     while phase != COMPLETE {
         let next = state.pipeline.next(&phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
@@ -97,7 +97,7 @@ fn complete(
         return tally.refuse(signal, Refusal::WrongToken);
     }
     record(state, now, signal);
-    tally.quote("signal", signal, None);
+    tally.quote(signal, None);
     let reported_at = signal.at.unwrap_or(now).max(state.phase_started_at);
     let next = state.pipeline.next(&state.phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
     let took = reported_at.since(state.phase_started_at).as_secs();
@@ -137,7 +137,7 @@ fn fail(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut Sto
         // A sub-agent's error is its own; whether the phase fails is for the main agent to report.
         return tally.refuse(signal, Refusal::RoleNotAllowed);
     }
-    tally.quote("signal", signal, None);
+    tally.quote(signal, None);
     tally.error = true;
     if signal.recoverable == Some(false) {
         state.end(now, ExitReason::CriticalError);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::limits::settings;
 use crate::rules::codes;
+use aldis_signal::scan::Token;
 use serde::{Deserialize, Serialize};
 
 /// The limit on iterations per phase: the least, the most, and the default.
 pub const MAX_ITERATIONS: (u32, u32, u32) = (1, 50, 20);
-/// How long a run may be inactive before it is stale: two hours, in seconds.
-const STALE_AFTER: u64 = 2 * 60 * 60;
 
 /// Returns the limit to use for one that was asked for: never unlimited.
 pub fn clamp_iterations(asked: Option<u64>) -> u32 {
@@ -68,47 +68,33 @@ pub enum TokenPolicy {
     Require,
 }
 
-/// What was chosen when the run was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The flags that are set.
-    #[serde(default)]
-    pub skip: BTreeSet<String>,
-    /// Whether prompts show the counters.
-    #[serde(default)]
-    pub verbose: bool,
-    /// Whether the agent is to decide for itself instead of asking.
-    #[serde(default)]
-    pub no_questions: bool,
-    /// Whether the review asks for functional, security and quality verdicts.
-    #[serde(default)]
-    pub parallel_validation: bool,
-    /// What follows a completed phase.
-    #[serde(default)]
-    pub after_transition: AfterTransition,
-    /// How many seconds without activity make a run stale.
-    #[serde(default = "stale_after")]
-    pub stale_after: u64,
-    /// What is done about run tokens.
-    #[serde(default)]
-    pub token: TokenPolicy,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            skip: BTreeSet::new(),
-            verbose: false,
-            no_questions: false,
-            parallel_validation: false,
-            after_transition: AfterTransition::default(),
-            stale_after: STALE_AFTER,
-            token: TokenPolicy::default(),
+impl TokenPolicy {
+    /// Returns what the scanner must expect of an agent with this code.
+    pub(crate) fn expects(self, code: Option<String>) -> Token {
+        match (self, code) {
+            (Self::Accept, Some(code)) => Token::Accept(code),
+            (Self::Require, Some(code)) => Token::Require(code),
+            (Self::Accept | Self::Off | Self::Require, _) => Token::Off,
         }
     }
 }
 
-fn stale_after() -> u64 {
-    STALE_AFTER
+settings! {
+    /// What was chosen when the run was started.
+    pub struct Config {
+        /// The flags that are set.
+        skip: BTreeSet<String> = BTreeSet::new();
+        /// Whether prompts show the counters.
+        verbose: bool = false;
+        /// Whether the agent is to decide for itself instead of asking.
+        no_questions: bool = false;
+        /// Whether the review asks for functional, security and quality verdicts.
+        parallel_validation: bool = false;
+        /// What follows a completed phase.
+        after_transition: AfterTransition = AfterTransition::default();
+        /// How many seconds without activity make a run stale.
+        stale_after: u64 = 2 * 60 * 60;
+        /// What is done about run tokens.
+        token: TokenPolicy = TokenPolicy::default();
+    }
 }

@@ -3,16 +3,8 @@
 use super::event::Event;
 use super::rule::Rule;
 use super::state::{Effect, NotResumable, Outcome, Start, State};
-use crate::{Begun, Decision, HumanCommand, Machine, NotPossible, StartError, Summary};
+use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
-
-/// Returns the decision with which a run begins that a human started.
-pub fn started(state: &State) -> Decision {
-    let phase = &state.phase;
-    Decision::new(Rule::Started, format!("Started the run in phase {phase}"))
-        .because("requested by a human")
-        .next(format!("send a prompt to the agent: it brings the prompt of phase {phase}"))
-}
 
 impl Machine for State {
     const NAME: &'static str = "phases";
@@ -23,7 +15,12 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let state = Self::start(now, start);
-        Ok(Begun { outcome: Outcome::decided([Effect::WriteView], started(&state)), state })
+        let phase = &state.phase;
+        let outcome = Outcome::decided(Rule::Started, format!("Started the run in phase {phase}"))
+            .because("requested by a human")
+            .next(format!("send a prompt to the agent: it brings the prompt of phase {phase}"))
+            .with([Effect::WriteView]);
+        Ok(Begun { state, outcome })
     }
 
     fn adopt(_now: Timestamp, state: Self) -> Result<Begun<Self>, StartError> {

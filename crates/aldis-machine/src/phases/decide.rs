@@ -9,7 +9,7 @@ use super::state::{Effect, Outcome, State, digest};
 use super::stop::complete_phases;
 use super::tally::{CompletedPhase, RefusedSignal, StopTally};
 use crate::words::{counted, listed};
-use crate::{Decision, Evidence, Miss, Refusal};
+use crate::{Evidence, Miss, Refusal};
 use aldis_signal::time::Timestamp;
 
 const NOT_COUNTED: &str = "no iteration is used up";
@@ -89,19 +89,17 @@ fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
             "nothing to do".to_owned(),
         ),
     };
-    let decision = Decision::new(rule, summary).seen(tally.evidence).because(because).next(next);
-    Outcome::allowed(decision)
+    Outcome::allowed(rule, summary).seen(tally.evidence).because(because).next(next)
 }
 
 /// Rule 6: the agent needs help and says so.
 fn recoverable(state: &State, tally: StopTally) -> Outcome {
     let error = state.last_error.as_ref().map_or("", |error| &error.message);
     let summary = format!("Let the agent stop: it reported an error in phase {}", state.phase);
-    let decision = Decision::new(Rule::RecoverableError, summary)
+    Outcome::allowed(Rule::RecoverableError, summary)
         .seen(tally.evidence)
         .because(format!("{error}; the agent can recover, so {NOT_COUNTED}"))
-        .next("fix the cause and send a prompt: the run is still active");
-    Outcome::allowed(decision)
+        .next("fix the cause and send a prompt: the run is still active")
 }
 
 fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> Outcome {
@@ -121,11 +119,10 @@ fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> O
         summary = format!("{}. {summary}", complete_phases(&tally.phases()));
         because = format!("{}; {because}", tally.completed_by());
     }
-    let decision = Decision::new(Rule::AllowedForNow, summary)
+    Outcome::allowed(Rule::AllowedForNow, summary)
         .seen(tally.evidence)
         .because(because)
-        .next(format!("the run is still active: the next turn continues phase {}", state.phase));
-    Outcome::allowed(decision)
+        .next(format!("the run is still active: the next turn continues phase {}", state.phase))
 }
 
 /// Rule 4: the agent continues with the next phase.
@@ -139,11 +136,10 @@ fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
     let next = state.phase.clone();
     if state.config.after_transition == AfterTransition::Stop {
         let summary = format!("{complete}. Let the agent stop");
-        let decision = Decision::new(Rule::StoppedAfterPhase, summary)
+        return Outcome::allowed(Rule::StoppedAfterPhase, summary)
             .seen(tally.evidence)
             .because(format!("{by}; `after_transition` is `stop`"))
             .next(format!("the next prompt starts phase {next}"));
-        return Outcome::allowed(decision);
     }
     if !state.block_limit.may_block(stop.cap) {
         return capped(state, stop, tally);
@@ -151,11 +147,11 @@ fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
     let reason = prompts::start(state);
     given(state, &reason);
     let summary = format!("{complete}. Kept the agent working on phase {next}");
-    let decision = Decision::new(Rule::PhaseComplete, summary)
+    Outcome::decided(Rule::PhaseComplete, summary)
         .seen(tally.evidence)
         .because(by)
-        .next(format!("the agent gets the prompt of phase {next}; `aldis auto stop` ends the run"));
-    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
+        .next(format!("the agent gets the prompt of phase {next}; `aldis auto stop` ends the run"))
+        .with([Effect::Block { reason }, Effect::WriteView])
 }
 
 /// The limit of blocked stops in a row is reached: the agent is let go before the host does it.
@@ -175,10 +171,10 @@ fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
     };
     let summary = format!("Let the agent stop: {cause}. The run is paused, not finished");
     let (because, evidence) = missing(state, tally.evidence);
-    let decision = Decision::new(Rule::Capped, summary).seen(evidence).because(because).next(
-        format!("send a prompt or run `aldis auto resume` to continue phase {}", state.phase),
-    );
-    Outcome::allowed(decision)
+    Outcome::allowed(Rule::Capped, summary)
+        .seen(evidence)
+        .because(because)
+        .next(format!("send a prompt or run `aldis auto resume` to continue phase {}", state.phase))
 }
 
 /// Rule 7: the phase is not complete.
@@ -205,11 +201,11 @@ fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally
         };
     }
     let summary = format!("Blocked the stop: phase {} is not complete", state.phase);
-    let decision = Decision::new(Rule::Blocked, summary)
+    Outcome::decided(Rule::Blocked, summary)
         .seen(tally.evidence)
         .because(because)
-        .next("the agent was told what is missing; `aldis auto stop` ends the run");
-    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
+        .next("the agent was told what is missing; `aldis auto stop` ends the run")
+        .with([Effect::Block { reason }, Effect::WriteView])
 }
 
 fn used_up(state: &mut State, now: Timestamp, tally: StopTally) -> Outcome {
@@ -223,11 +219,10 @@ fn used_up(state: &mut State, now: Timestamp, tally: StopTally) -> Outcome {
     let verb = if limit == 1 { "is" } else { "are" };
     let summary =
         format!("Let the agent stop: the run failed, {used} of phase {phase} {verb} used up");
-    let decision = Decision::new(Rule::IterationsUsedUp, summary)
+    Outcome::allowed(Rule::IterationsUsedUp, summary)
         .seen(evidence)
         .because(because)
-        .next(format!("`aldis auto resume` continues phase {phase} with {new}"));
-    Outcome::allowed(decision)
+        .next(format!("`aldis auto resume` continues phase {phase} with {new}"))
 }
 
 /// Says which signal was not reported.

@@ -4,7 +4,7 @@ use super::block_limit::BlockLimit;
 use super::config::ExitReason;
 use super::rule::Rule;
 use super::state::{Effect, Outcome, State};
-use crate::{Decision, Evidence, Refusal, words};
+use crate::{Evidence, Refusal, words};
 use aldis_signal::time::Timestamp;
 
 /// How many messages from humans wait for the agent, and how many characters each may have.
@@ -20,25 +20,19 @@ pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome 
     state.touch(now);
     let summary = format!("Cancelled the run in phase {}", state.phase);
     state.end(now, ExitReason::UserCancelled);
-    let decision = Decision::new(Rule::Cancelled, summary)
+    Outcome::allowed(Rule::Cancelled, summary)
         .because(format!("cancelled by {}", words::cause(by)))
-        .next("`aldis auto start` starts another run");
-    Outcome::allowed(decision)
+        .next("`aldis auto start` starts another run")
 }
 
 pub(super) fn on_edit(members: &[String]) -> Outcome {
-    let quote = members.join(", ");
-    let evidence = Evidence {
-        what: "refused".to_owned(),
-        reason: Some(Refusal::StateEdited.as_str().to_owned()),
-        quote,
-        ..Evidence::default()
-    };
-    let decision = Decision::new(Rule::StateFileEdited, "Undid an edit of the state file")
+    let edited = Evidence::new("refused", members.join(", "));
+    let evidence = edited.refused(Refusal::StateEdited.as_str());
+    Outcome::decided(Rule::StateFileEdited, "Undid an edit of the state file")
         .because("the store decides, and the state file only shows it")
         .seen([evidence])
-        .next("`aldis auto stop` ends the run");
-    Outcome::decided([Effect::WriteView], decision)
+        .next("`aldis auto stop` ends the run")
+        .with([Effect::WriteView])
 }
 
 /// The run rests: its agent may stop whenever it likes.
@@ -49,10 +43,10 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     state.touch(now);
     state.paused = true;
     let phase = &state.phase;
-    let decision = Decision::new(Rule::Paused, format!("Paused the run in phase {phase}"))
+    Outcome::decided(Rule::Paused, format!("Paused the run in phase {phase}"))
         .because(format!("requested by {}", words::cause(by)))
-        .next(format!("the agent may stop at any time; `aldis resume` continues phase {phase}"));
-    Outcome::decided([Effect::WriteView], decision)
+        .next(format!("the agent may stop at any time; `aldis resume` continues phase {phase}"))
+        .with([Effect::WriteView])
 }
 
 /// Keeps a human's message for the agent's next prompt. The oldest give way to newer ones.
@@ -78,11 +72,10 @@ pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -
         true => "the agent gets it after the run is resumed",
         false => "the agent gets it with its next prompt or at its next stop",
     };
-    let decision = Decision::new(Rule::MessageQueued, "Queued a message for the agent")
+    Outcome::decided(Rule::MessageQueued, "Queued a message for the agent")
         .because(because)
         .seen([message])
-        .next(next);
-    Outcome::decided([], decision)
+        .next(next)
 }
 
 pub(super) fn on_resume(
@@ -117,13 +110,13 @@ pub(super) fn on_resume(
     state.block_limit = BlockLimit::default();
     state.rotate_token(token);
     let phase = &state.phase;
-    let decision = Decision::new(Rule::Resumed, format!("Resumed the run in phase {phase}"))
+    Outcome::decided(Rule::Resumed, format!("Resumed the run in phase {phase}"))
         .because(format!(
             "requested by {}; iterations start at 0, and any session can take the run",
             words::cause(by)
         ))
-        .next(format!("send a prompt in this project: that session continues phase {phase}"));
-    Outcome::decided([Effect::WriteView], decision)
+        .next(format!("send a prompt in this project: that session continues phase {phase}"))
+        .with([Effect::WriteView])
 }
 
 /// A paused run keeps its session, its counters and its token: what was reported meanwhile counts.
@@ -136,9 +129,8 @@ fn resume_paused(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     // Meanwhile the session may have talked about anything.
     state.prompt_pending = true;
     let phase = &state.phase;
-    let decision =
-        Decision::new(Rule::ResumedAfterPause, format!("Resumed the run in phase {phase}"))
-            .because(format!("requested by {}; session and counters are kept", words::cause(by)))
-            .next(format!("send a prompt to continue phase {phase}"));
-    Outcome::decided([Effect::WriteView], decision)
+    Outcome::decided(Rule::ResumedAfterPause, format!("Resumed the run in phase {phase}"))
+        .because(format!("requested by {}; session and counters are kept", words::cause(by)))
+        .next(format!("send a prompt to continue phase {phase}"))
+        .with([Effect::WriteView])
 }

@@ -1,6 +1,5 @@
 //! Scans messages for what the machine needs of them.
 
-use super::config::TokenPolicy;
 use super::event::{PhaseFinding, PhaseSignal};
 use super::state::State;
 use crate::Miss;
@@ -126,10 +125,6 @@ pub fn closing_text(text: &str, token: &Token) -> String {
 impl State {
     /// Returns which run token the scanner must expect.
     pub fn expected_token(&self) -> Token {
-        match (self.config.token, &self.token) {
-            (TokenPolicy::Accept, Some(code)) => Token::Accept(code.clone()),
-            (TokenPolicy::Require, Some(code)) => Token::Require(code.clone()),
-            (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
-        }
+        self.config.token.expects(self.token.clone())
     }
 }

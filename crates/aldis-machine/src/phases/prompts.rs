@@ -40,6 +40,12 @@ pub(super) fn start(state: &State) -> String {
     if !purpose.is_empty() {
         let _ = writeln!(text, "**This phase:** {purpose}\n");
     }
+    let phases = state.pipeline.phases.iter().map(|phase| &*phase.name);
+    let done: Vec<&str> = phases.filter(|phase| state.completed.contains(*phase)).collect();
+    if !done.is_empty() {
+        let done = words::listed(&done, done.len());
+        let _ = writeln!(text, "**Complete so far:** {done}. Continue from what is there.\n");
+    }
     if state.phase == "review" && state.config.parallel_validation {
         text.push_str(
             "Give three separate verdicts: functional, security and quality. If you can, delegate \

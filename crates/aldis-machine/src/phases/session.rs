@@ -3,7 +3,6 @@
 use super::event::{Event, PhaseFinding};
 use super::rule::Rule;
 use super::state::{Effect, Outcome, PendingResponse, SessionTurn, State};
-use crate::Decision;
 use crate::words::counted;
 use aldis_signal::time::Timestamp;
 
@@ -22,10 +21,9 @@ pub(super) fn on_failure(
     }
     state.note_error(now, Some("host"), format!("the host ended the turn: {error}"));
     let summary = "Let the agent stop: the host ended the turn with an error";
-    let decision = Decision::new(Rule::TurnFailed, summary)
+    Outcome::allowed(Rule::TurnFailed, summary)
         .because(format!("the host reported `{error}`; no iteration is used up"))
-        .next(format!("the run is still active: the next prompt continues phase {}", state.phase));
-    Outcome::allowed(decision)
+        .next(format!("the run is still active: the next prompt continues phase {}", state.phase))
 }
 
 /// A prompt begins a turn. It brings the prompt of the phase, or what humans sent, to the agent.
@@ -61,8 +59,8 @@ pub(super) fn on_prompt(
         state.human_messages.clear();
         let summary = format!("Gave the agent the prompt of phase {}", state.phase);
         let because = "this is the first prompt since the phase began";
-        let decision = record(Rule::StartPromptDelivered, &summary, because);
-        return Outcome::decided([Effect::Context { text }], decision);
+        return recorded(Rule::StartPromptDelivered, &summary, because)
+            .with([Effect::Context { text }]);
     }
     if state.human_messages.is_empty() {
         let because = "a new turn of the run's session began";
@@ -72,8 +70,7 @@ pub(super) fn on_prompt(
     let count = std::mem::take(&mut state.human_messages).len();
     let summary = format!("Gave the agent {}", counted(count, "message"));
     let because = "sent by a human; this is the first prompt since";
-    let decision = record(Rule::MessagesDelivered, &summary, because);
-    Outcome::decided([Effect::Context { text }], decision)
+    recorded(Rule::MessagesDelivered, &summary, because).with([Effect::Context { text }])
 }
 
 /// Keeps what was reported for the stop that follows. Before a run is bound, everyone's response is
@@ -125,10 +122,6 @@ pub(super) fn on_session(
 }
 
 /// A decision that changes nothing an agent would notice.
-fn record(rule: Rule, summary: &str, because: &str) -> Decision {
-    Decision::new(rule, summary).because(because).next("nothing to do")
-}
-
 fn recorded(rule: Rule, summary: &str, because: &str) -> Outcome {
-    Outcome::decided([], record(rule, summary, because))
+    Outcome::decided(rule, summary).because(because)
 }

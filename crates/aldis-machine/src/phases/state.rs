@@ -9,8 +9,10 @@ use super::config::{Config, ExitReason, TokenPolicy};
 use super::counted::CountedSignals;
 use super::event::{Event, PhaseFinding};
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
+use super::rule::Rule;
 use super::{human, prompts, session, stop};
-use crate::{Decision, Evidence};
+use crate::Evidence;
+use crate::words::fnv;
 use aldis_signal::time::Timestamp;
 
 /// A signal that was detected.
@@ -197,9 +199,14 @@ impl Outcome {
         Self { effects: vec![Effect::Allow], decisions: Vec::new() }
     }
 
+    /// Something is decided by a rule. The reasons follow, and [`State::on_event`] adds the counters.
+    pub(super) fn decided(rule: Rule, summary: impl Into<String>) -> Self {
+        Self::nothing().decide(rule, summary, BTreeMap::new())
+    }
+
     /// The agent may stop.
-    pub(super) fn allowed(decision: Decision) -> Self {
-        Self::decided([Effect::Allow, Effect::WriteView], decision)
+    pub(super) fn allowed(rule: Rule, summary: impl Into<String>) -> Self {
+        Self::decided(rule, summary).with([Effect::Allow, Effect::WriteView])
     }
 }
 
@@ -415,9 +422,5 @@ impl State {
 
 /// Returns a short digest (FNV-1a) that tells texts apart; not for secrets.
 pub fn digest(text: &str) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{hash:016x}")
+    format!("{:016x}", fnv(text.bytes()))
 }

@@ -9,9 +9,9 @@ use super::eligibility;
 use super::event::{PhaseFinding, Stop};
 use super::rule::Rule;
 use super::state::{Outcome, State};
-use super::tally::{StopTally, of_miss};
+use super::tally::StopTally;
 use crate::words::{duration, listed};
-use crate::{Decision, Evidence, Refusal};
+use crate::{Evidence, Refusal};
 use aldis_signal::time::Timestamp;
 
 /// How many findings wait for a paused run to be resumed; the last ones.
@@ -68,7 +68,7 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
 /// Keeps the last claim that did not count, for whoever asks why the run never got further.
 fn remember_refused(state: &mut State, stop: &Stop, tally: &StopTally) {
     let miss = eligibility::misses(&stop.findings).last();
-    let last = miss.map(of_miss).or_else(|| tally.last_refused.clone());
+    let last = miss.map(Evidence::near_miss).or_else(|| tally.last_refused.clone());
     if state.is_live() && last.is_some() {
         state.last_refused = last;
     }
@@ -89,14 +89,13 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
     }
     let closing = Evidence::new("said", stop.closing_text);
     let summary = "Let the agent stop: the run is paused";
-    let decision = Decision::new(Rule::AllowedWhilePaused, summary)
+    Outcome::allowed(Rule::AllowedWhilePaused, summary)
         .seen([closing])
         .because(
             "a human paused the run; what the agent reports is judged at its first stop after the \
              run is resumed",
         )
-        .next(format!("`aldis resume` continues phase {}", state.phase));
-    Outcome::allowed(decision)
+        .next(format!("`aldis resume` continues phase {}", state.phase))
 }
 
 /// Keeps findings until the run is resumed.
@@ -156,16 +155,16 @@ pub(super) fn on_subagent_stop(
     let tally = StopTally { of_subagent: true, ..StopTally::default() };
     let tally = apply(state, now, stopped.findings, stopped.fresh_token.as_deref(), tally);
     let ignored = ignored(&tally);
-    let outcome = if let Some(names) = &ignored
+    if let Some(names) = &ignored
         && tally.completed.is_empty()
     {
-        Decision::new(Rule::SubagentSignalIgnored, format!("Ignored {names}"))
+        Outcome::allowed(Rule::SubagentSignalIgnored, format!("Ignored {names}"))
             .seen(tally.evidence)
             .because("a sub-agent may complete its phase; only the main agent may report this")
             .next("nothing to do")
     } else if tally.completed.is_empty() {
         let summary = format!("{} stopped without completing a phase", stopped.named());
-        Decision::new(Rule::SubagentStopped, summary)
+        Outcome::allowed(Rule::SubagentStopped, summary)
             .seen(tally.evidence)
             .because("it reported no signal that completes the phase")
             .next("nothing to do")
@@ -176,12 +175,11 @@ pub(super) fn on_subagent_stop(
             because = format!("{because}; ignored {names}: only the main agent may report it");
         }
         let summary = complete_phases(&tally.phases());
-        Decision::new(Rule::SubagentCompletedPhase, summary)
+        Outcome::allowed(Rule::SubagentCompletedPhase, summary)
             .seen(tally.evidence)
             .because(because)
             .next("the main agent is told at its next stop")
-    };
-    Outcome::allowed(outcome)
+    }
 }
 
 /// Holds what a sub-agent reported. One without an id is left to the transcript: its signal could
@@ -190,10 +188,9 @@ fn paused_subagent(state: &mut State, stopped: &Subagent<'_>) -> Outcome {
     let known = |it: &&PhaseFinding| it.signal().is_some_and(|signal| signal.agent.is_some());
     hold(state, stopped.findings.iter().filter(known).cloned().collect());
     let summary = format!("{} stopped while the run is paused", stopped.named());
-    let decision = Decision::new(Rule::SubagentStopped, summary)
+    Outcome::allowed(Rule::SubagentStopped, summary)
         .because("its signals are judged at the first stop after the run is resumed")
-        .next(format!("`aldis resume` continues phase {}", state.phase));
-    Outcome::allowed(decision)
+        .next(format!("`aldis resume` continues phase {}", state.phase))
 }
 
 /// Returns the signals that only the main agent may report, if there are any.
@@ -251,10 +248,9 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
     state.note_error(now, Some("phase"), message.clone());
     state.last_checked = Some(now);
     let summary = "Let the agent stop: the run is in an unknown phase";
-    let decision = Decision::new(Rule::UnknownPhase, summary)
+    Outcome::allowed(Rule::UnknownPhase, summary)
         .because(message)
-        .next("`aldis auto stop` ends the run; or add the phase to the pipeline");
-    Outcome::allowed(decision)
+        .next("`aldis auto stop` ends the run; or add the phase to the pipeline")
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
@@ -268,9 +264,8 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
     let (because, evidence) = missing(state, Vec::new());
     state.end(now, ExitReason::StaleState);
     let summary = "Let the agent stop and ended the run: it is stale";
-    let decision = Decision::new(Rule::Stale, summary)
+    Outcome::allowed(Rule::Stale, summary)
         .seen(evidence)
         .because(format!("{idle}; {because}"))
-        .next(format!("`aldis auto resume` continues phase {}", state.phase));
-    Outcome::allowed(decision)
+        .next(format!("`aldis auto resume` continues phase {}", state.phase))
 }

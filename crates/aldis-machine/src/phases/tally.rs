@@ -42,8 +42,8 @@ pub(super) struct RefusedSignal {
 
 impl StopTally {
     pub(super) fn refuse(&mut self, signal: &PhaseSignal, refusal: Refusal) {
-        self.quote("refused", signal, Some(refusal));
-        self.last_refused = Some(of_signal("refused", signal, Some(refusal)));
+        self.quote(signal, Some(refusal));
+        self.last_refused = Some(of_signal(signal, Some(refusal)));
         if self.refused.len() == REFUSED_MAX {
             self.refused.remove(0);
         }
@@ -55,15 +55,15 @@ impl StopTally {
         });
     }
 
-    pub(super) fn quote(&mut self, what: &str, signal: &PhaseSignal, refusal: Option<Refusal>) {
+    pub(super) fn quote(&mut self, signal: &PhaseSignal, refusal: Option<Refusal>) {
         if self.evidence.len() < EVIDENCE_MAX {
-            self.evidence.push(of_signal(what, signal, refusal));
+            self.evidence.push(of_signal(signal, refusal));
         }
     }
 
     pub(super) fn quote_misses<'m>(&mut self, misses: impl Iterator<Item = &'m Miss>) {
         let room = EVIDENCE_MAX.saturating_sub(self.evidence.len());
-        self.evidence.extend(misses.take(room).map(of_miss));
+        self.evidence.extend(misses.take(room).map(Evidence::near_miss));
     }
 
     /// Returns the names of the completed phases.
@@ -90,26 +90,11 @@ impl RefusedSignal {
 }
 
 /// Evidence of a signal.
-fn of_signal(what: &str, signal: &PhaseSignal, refusal: Option<Refusal>) -> Evidence {
-    Evidence {
-        what: what.to_owned(),
-        name: Some(signal.name.clone()),
-        reason: refusal.map(|refusal| refusal.as_str().to_owned()),
-        quote: signal.quote.clone(),
-        line: Some(signal.line),
-        agent: signal.agent.clone(),
-        via: signal.via,
-    }
-}
-
-/// Evidence of a near miss.
-pub(super) fn of_miss(miss: &Miss) -> Evidence {
-    Evidence {
-        what: "near_miss".to_owned(),
-        name: Some(miss.name.clone()),
-        reason: Some(miss.reason.clone()),
-        quote: miss.quote.clone(),
-        line: Some(miss.line),
-        ..Evidence::default()
+fn of_signal(signal: &PhaseSignal, refusal: Option<Refusal>) -> Evidence {
+    let PhaseSignal { name, quote, line, via, agent, .. } = signal;
+    let seen = Evidence::signal(name, quote, *line, *via).by_agent(agent.clone());
+    match refusal {
+        Some(refusal) => seen.refused(refusal.as_str()),
+        None => seen,
     }
 }

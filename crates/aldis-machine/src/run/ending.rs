@@ -16,26 +16,25 @@ pub(super) const CONTINUE: &str = "`aldis run --continue`";
 
 impl State {
     /// Ends the run.
-    pub(super) fn finish(&mut self, ending: Ending, decision: Decision) -> Outcome {
-        let mut effects = Vec::new();
-        if self.leaves_partial_work(ending) {
-            effects.push(Effect::KeepWork { base: self.trees.base_fingerprint.clone() });
-        }
+    pub(super) fn finish(&mut self, ending: Ending, decided: Outcome) -> Outcome {
+        let kept = self
+            .leaves_partial_work(ending)
+            .then(|| Effect::KeepWork { base: self.trees.base_fingerprint.clone() });
         self.iteration_unfinished = matches!(self.status, Status::Ending { with: Some(_) })
             || matches!(ending, Ending::Aborted | Ending::Crashed | Ending::NeedsHuman)
             || self.counts.limit_waits > 0
             || self.counts.crashes > 0;
         self.status = Status::Ended { ending };
-        let text = format!("{}. {}", decision.summary, sentence(&decision.because));
-        effects.push(Effect::notice(Notice::RunEnded, text));
-        effects.push(Effect::Finish { ending });
-        Outcome::decided(effects, decision)
+        let text = |by: &Decision| format!("{}. {}", by.summary, sentence(&by.because));
+        let text = decided.decision().map(text).unwrap_or_default();
+        let notice = Effect::notice(Notice::RunEnded, text);
+        decided.with(kept).with([notice, Effect::Finish { ending }])
     }
 
     /// Ends the run because of a limit or a human.
     pub(super) fn end_with(&mut self, ending: Ending) -> Outcome {
-        let decision = self.ending_decision(ending);
-        self.finish(ending, decision)
+        let decided = self.decided_to_end(ending);
+        self.finish(ending, decided)
     }
 
     /// Whether uncommitted work may be lost: only work that the run itself did. What was uncommitted
@@ -57,7 +56,7 @@ impl State {
     }
 
     /// The decision about a run that a limit or a human ended.
-    pub(super) fn ending_decision(&self, ending: Ending) -> Decision {
+    fn decided_to_end(&self, ending: Ending) -> Outcome {
         let missing = self.missing();
         let config = &self.start.config;
         let (rule, summary, because, next) = match ending {
@@ -106,7 +105,7 @@ impl State {
                 format!("{CONTINUE} repeats the iteration"),
             ),
         };
-        self.decision(rule, summary).because(because).seen(self.closing_evidence()).next(next)
+        self.decided(rule, summary).because(because).seen(self.closing_evidence()).next(next)
     }
 
     fn stop_because(&self, otherwise: &str) -> String {

@@ -8,7 +8,6 @@ use super::progress::{PROGRESS_INTERVAL, ProgressBatch};
 use super::rule::Rule;
 use super::signal::RunSignal;
 use super::state::{Denial, Ending, Outcome, ServiceLimit, State, Status};
-use crate::Decision;
 use crate::stagnation::Observation;
 use crate::words::{cut, duration, inline};
 use aldis_signal::signal::{Meaning, Via};
@@ -61,7 +60,7 @@ impl State {
         let recorded = self.reported.progress_recorded_at;
         if noteworthy || recorded.is_none_or(|at| now.since(at) >= PROGRESS_INTERVAL) {
             self.reported.progress_recorded_at = Some(now);
-            outcome.decisions.push(self.report_of(last, count).seen(latest(signals)));
+            outcome = self.report_of(last, count).seen(latest(signals));
         }
         match change {
             Some(change) => outcome.then(self.on_level_change(change)),
@@ -77,7 +76,7 @@ impl State {
         !moves_number && !self.attempt.signals.iter().any(|known| known.repeats(signal))
     }
 
-    fn report_of(&self, signal: &RunSignal, count: u64) -> Decision {
+    fn report_of(&self, signal: &RunSignal, count: u64) -> Outcome {
         let mut summary = format!("The agent reported {}", signal.name);
         if let Some(progress) = signal.progress {
             let _ = write!(summary, ": {progress} %");
@@ -93,12 +92,11 @@ impl State {
         };
         let decides = !matches!(signal.meaning, Meaning::Progress | Meaning::Info);
         let next = if decides { "it counts when the agent stops" } else { "nothing to do" };
-        self.decision(Rule::SignalReported, summary).because(because).next(next)
+        self.decided(Rule::SignalReported, summary).because(because).next(next)
     }
 
     /// Takes over what a signal says.
     fn take_signal(&mut self, signal: &RunSignal) {
-        let now = self.now();
         let enters_phase = signal.phase.is_some() && signal.phase != self.reported.phase;
         if let Some(phase) = &signal.phase {
             self.reported.phase = Some(phase.clone());
@@ -116,7 +114,7 @@ impl State {
             self.reported.shown_progress = Some(shown.max(least));
         }
         if signal.meaning == Meaning::Done {
-            self.attempt.claimed_at = self.attempt.claimed_at.or(Some(now));
+            self.attempt.claimed_at = self.attempt.claimed_at.or_else(|| Some(self.now()));
         }
         remember(&mut self.attempt.signals, signal);
     }
@@ -162,11 +160,11 @@ impl State {
             micro_dollars: self.spending.spent_now.micro_dollars.max(usage.micro_dollars),
         };
         if self.is_over_budget() && self.status == Status::Working {
-            let decision = self
-                .decision(Rule::BudgetUsedUp, "Stopping the agent: the budget is used up")
+            let decided = self
+                .decided(Rule::BudgetUsedUp, "Stopping the agent: the budget is used up")
                 .because(self.budget_used())
                 .next("the run ends when the agent has stopped");
-            return self.stop_agent(Some(Ending::OverBudget), decision);
+            return self.stop_agent(Some(Ending::OverBudget), decided);
         }
         let cost = self.cost();
         let near = |used: u64, most: Option<u64>| {
@@ -176,11 +174,11 @@ impl State {
             || near(cost.micro_dollars, self.start.config.max_micro_dollars);
         if soon && !std::mem::replace(&mut self.spending.budget_warned, true) {
             let text = format!("Two thirds of the budget are used: {}.", self.budget_used());
-            let decision = self
-                .decision(Rule::BudgetWarning, "Warning: two thirds of the budget are used")
+            return self
+                .decided(Rule::BudgetWarning, "Warning: two thirds of the budget are used")
                 .because(self.budget_used())
-                .next("nothing to do yet");
-            return Outcome::decided([Effect::notice(Notice::BudgetSoon, text)], decision);
+                .next("nothing to do yet")
+                .with([Effect::notice(Notice::BudgetSoon, text)]);
         }
         Outcome::nothing()
     }
@@ -192,34 +190,26 @@ impl State {
         }
         let until = until.or_else(|| self.attempt.limit.as_ref()?.until);
         self.attempt.limit = Some(ServiceLimit { until, what: cut(what, MESSAGE_MAX).to_owned() });
-        let decision = self
-            .decision(Rule::LimitReported, "The service refuses to work for now")
+        self.decided(Rule::LimitReported, "The service refuses to work for now")
             .because(what)
-            .next("when the agent has stopped, the run waits and repeats the iteration");
-        Outcome::decided([], decision)
+            .next("when the agent has stopped, the run waits and repeats the iteration")
     }
 
     /// The host retries by itself: until its service works again, that is no stagnation. The limits of
     /// time run on.
     pub(super) fn on_retry(&mut self, what: &str) -> Outcome {
-        let now = self.now();
         if !self.has_agent() || std::mem::replace(&mut self.attempt.retrying, true) {
             return Outcome::nothing();
         }
-        self.monitor.observe(now, &Observation::Waiting);
-        let decision = self
-            .decision(Rule::HostRetrying, "The host retries after an error")
+        self.monitor.observe(self.now(), &Observation::Waiting);
+        self.decided(Rule::HostRetrying, "The host retries after an error")
             .because(what)
-            .next(
-                "nothing to do: the time until it works again does not count as missing progress",
-            );
-        Outcome::decided([], decision)
+            .next("nothing to do: the time until it works again does not count as missing progress")
     }
 
     fn host_works_again(&mut self) {
-        let now = self.now();
         if std::mem::take(&mut self.attempt.retrying) {
-            self.monitor.observe(now, &Observation::Awake);
+            self.monitor.observe(self.now(), &Observation::Awake);
         }
     }
 
@@ -229,14 +219,12 @@ impl State {
             return Outcome::nothing();
         }
         self.attempt.host_error = Some(cut(what, MESSAGE_MAX).to_owned());
-        let decision = self
-            .decision(
-                Rule::HostErrorReported,
-                "The host reported an error that waiting does not fix",
-            )
-            .because(what)
-            .next("the run ends when the agent has stopped");
-        Outcome::decided([], decision)
+        self.decided(
+            Rule::HostErrorReported,
+            "The host reported an error that waiting does not fix",
+        )
+        .because(what)
+        .next("the run ends when the agent has stopped")
     }
 
     /// The host denied a permission. An agent that is denied the same one again will not get any further
@@ -262,33 +250,30 @@ impl State {
              way, or report that you are blocked."
         ));
         if again && self.status == Status::Working {
-            let decision = self
-                .decision(
+            let decided = self
+                .decided(
                     Rule::PermissionDeniedTwice,
                     "Stopping the agent: the host denied the same permission twice",
                 )
                 .because(denied)
                 .next(self.how_to_allow());
-            return self.stop_agent(Some(Ending::PermissionDenied), decision);
+            return self.stop_agent(Some(Ending::PermissionDenied), decided);
         }
-        let decision = self
-            .decision(Rule::PermissionDenied, "The host denied the agent a permission")
+        self.decided(Rule::PermissionDenied, "The host denied the agent a permission")
             .because(denied)
             .next(match &*cure {
                 "" => SECOND_DENIAL.to_owned(),
                 cure => format!("{SECOND_DENIAL}; then {cure}"),
-            });
-        Outcome::decided([], decision)
+            })
     }
 
     /// Time passed: limits, waits that are over, silence.
     pub(super) fn on_tick(&mut self) -> Outcome {
-        let now = self.now();
         match self.status {
-            Status::Limited { until } if now >= until => {
+            Status::Limited { until } if self.now() >= until => {
                 self.end_wait("the wait for the service is over")
             }
-            Status::Backoff { until } if now >= until => {
+            Status::Backoff { until } if self.now() >= until => {
                 self.end_wait("the pause after the crash is over")
             }
             Status::Working => self.while_working(),
@@ -298,21 +283,20 @@ impl State {
     }
 
     fn while_working(&mut self) -> Outcome {
-        let now = self.now();
-        let over = |since: Timestamp, most: u64| now.since(since).as_secs() >= most;
+        let over = |since: Timestamp, most: u64| self.now().since(since).as_secs() >= most;
         let grace = self.start.config.stagnation.grace_period;
         if self.is_out_of_time() {
             return self.stop_out_of_time();
         }
         if self.attempt.claimed_at.is_some_and(|claimed| over(claimed, grace)) {
-            let decision = self
-                .decision(
+            let decided = self
+                .decided(
                     Rule::StillRunning,
                     "Stopping the agent: it claimed to be done and still runs",
                 )
                 .because(format!("it claimed to be done more than {} ago", duration(grace)))
                 .next("its claim is checked when it has stopped");
-            return self.stop_agent(None, decision);
+            return self.stop_agent(None, decided);
         }
         let most = self.start.config.iteration_timeout;
         if over(self.clock.iteration_started_at, most) {
@@ -322,14 +306,14 @@ impl State {
                  your progress before you stop."
             ));
             let iteration = self.iteration;
-            let decision = self
-                .decision(
+            let decided = self
+                .decided(
                     Rule::IterationTimeout,
                     format!("Stopping the agent: iteration {iteration} took too long"),
                 )
                 .because(format!("an iteration may take {limit}"))
                 .next("the next iteration starts when it has stopped");
-            return self.stop_agent(None, decision);
+            return self.stop_agent(None, decided);
         }
         self.observe(&Observation::Tick)
     }
@@ -337,14 +321,13 @@ impl State {
     /// An agent that is suspended for missing progress: the time of the run and the levels go on, so
     /// that a run that nobody looks after ends.
     fn while_suspended(&mut self) -> Outcome {
-        let now = self.now();
         if self.is_out_of_time() {
             return self.stop_out_of_time();
         }
         // 0.1.0 kept only since when it waited.
         let since = self.clock.paused_at.or(self.clock.waiting_since);
         if let (Some(since), Some(limit)) = (since, self.start.config.stagnation.pause_limit)
-            && now.since(since).as_secs() >= limit
+            && self.now().since(since).as_secs() >= limit
         {
             return self.on_expired_pause(limit);
         }
@@ -353,24 +336,21 @@ impl State {
 
     fn stop_out_of_time(&mut self) -> Outcome {
         let limit = duration(self.start.config.timeout);
-        let decision = self
-            .decision(Rule::TimedOut, "Stopping the agent: the time of the run is used up")
+        let decided = self
+            .decided(Rule::TimedOut, "Stopping the agent: the time of the run is used up")
             .because(format!("the run may take {limit} in all"))
             .next("the run ends when the agent has stopped");
-        self.stop_agent(Some(Ending::TimedOut), decision)
+        self.stop_agent(Some(Ending::TimedOut), decided)
     }
 
     /// Asks the agent to stop.
-    pub(super) fn stop_agent(&mut self, with: Option<Ending>, decision: Decision) -> Outcome {
+    pub(super) fn stop_agent(&mut self, with: Option<Ending>, decided: Outcome) -> Outcome {
         let suspended = matches!(self.status, Status::Paused { .. });
         self.status = Status::Ending { with };
-        self.attempt.stop_because = Some(decision.because.clone());
+        self.attempt.stop_because = decided.decision().map(|decision| decision.because.clone());
         let grace = self.start.config.stagnation.grace_period;
-        let mut effects = vec![Effect::End { grace }];
-        if suspended {
-            // A suspended process cannot act on the request.
-            effects.insert(0, Effect::Continue);
-        }
-        Outcome::decided(effects, decision)
+        // A suspended process cannot act on the request.
+        let first = suspended.then_some(Effect::Continue);
+        decided.with(first).with([Effect::End { grace }])
     }
 }

@@ -15,69 +15,63 @@ const QUOTE_MAX: usize = 200;
 
 impl State {
     pub(super) fn on_pause(&mut self, by: &str) -> Outcome {
-        let now = self.now();
         if self.status != Status::Working {
             return Outcome::nothing();
         }
         self.status = Status::Paused { stagnated: false };
-        self.pause_clocks(now);
-        let decision = self
-            .decision(Rule::Paused, "Suspending the agent")
+        self.pause_clocks(self.now());
+        self.decided(Rule::Paused, "Suspending the agent")
             .because(requested(by))
-            .next("`aldis resume` lets it work on");
-        Outcome::decided([Effect::Suspend], decision)
+            .next("`aldis resume` lets it work on")
+            .with([Effect::Suspend])
     }
 
     pub(super) fn on_resume(&mut self, by: &str) -> Outcome {
-        let now = self.now();
         if !matches!(self.status, Status::Paused { .. }) {
             return Outcome::nothing();
         }
         self.resume_clocks();
-        self.monitor.observe(now, &Observation::Human);
+        self.monitor.observe(self.now(), &Observation::Human);
         self.status = Status::Working;
-        let decision = self
-            .decision(Rule::Resumed, "Resuming the agent")
+        self.decided(Rule::Resumed, "Resuming the agent")
             .because(requested(by))
-            .next("nothing to do; `aldis abort` ends the run");
-        Outcome::decided([Effect::Continue], decision)
+            .next("nothing to do; `aldis abort` ends the run")
+            .with([Effect::Continue])
     }
 
     pub(super) fn on_abort(&mut self, by: &str) -> Outcome {
         if self.has_agent() {
-            let decision = self
-                .decision(Rule::Abort, "Stopping the agent: the run is aborted")
+            let decided = self
+                .decided(Rule::Abort, "Stopping the agent: the run is aborted")
                 .because(requested(by))
                 .next("the run ends when the agent has stopped");
-            let outcome = self.stop_agent(Some(Ending::Aborted), decision);
+            let outcome = self.stop_agent(Some(Ending::Aborted), decided);
             self.resume_clocks();
             return outcome;
         }
-        let decision = self
-            .decision(Rule::Abort, "Aborted")
+        let decided = self
+            .decided(Rule::Abort, "Aborted")
             .because(requested(by))
             .next("`aldis run --continue` repeats the iteration");
-        self.finish(Ending::Aborted, decision)
+        self.finish(Ending::Aborted, decided)
     }
 
     /// Keeps a message for the next prompt. A human's message resets what stagnation counts, answers an
     /// open question, and ends the pause after a crash.
     pub(super) fn on_message(&mut self, text: &str, by: &str) -> Outcome {
-        let now = self.now();
         if let (Status::Asking, Some(question)) = (&self.status, &self.question) {
             let id = question.id.clone();
             return self.on_answer(&id, text, by);
         }
-        self.monitor.observe(now, &Observation::Human);
+        self.monitor.observe(self.now(), &Observation::Human);
         self.add_feedback(format!("A message from the human you work for:\n\n{}", block(text)));
         let quote = beginning(text, QUOTE_MAX, &Token::Off);
         let message = Evidence::new("message", quote);
-        let decision = self
-            .decision(Rule::MessageReceived, "Kept a message for the agent")
+        let kept = self
+            .decided(Rule::MessageReceived, "Kept a message for the agent")
             .because(format!("sent by {}", cause(by)))
             .seen([message])
             .next("the next prompt holds it");
-        let kept = Outcome::decided([], decision);
         match self.status {
             Status::Backoff { .. } => kept.then(self.end_wait("a human sent a message")),
             _ => kept,
@@ -91,24 +85,22 @@ fn requested(by: &str) -> String {
 
 impl State {
     pub(super) fn on_answer(&mut self, id: &str, text: &str, by: &str) -> Outcome {
-        let now = self.now();
         let Some(question) = self.question.take_if(|question| question.id == id) else {
             return Outcome::nothing();
         };
         self.resume_clocks();
-        self.monitor.observe(now, &Observation::Human);
+        self.monitor.observe(self.now(), &Observation::Human);
         self.add_feedback(answered(&question.text, text));
         // The iteration that asked is repeated: a question does not use one up.
         let started = self.start_attempt();
         let iteration = self.iteration;
-        let decision = self
-            .decision(
-                Rule::Answered,
-                format!("Repeating iteration {iteration} with the answer to {id}"),
-            )
-            .because(format!("answered by {}", cause(by)))
-            .next("nothing to do; `aldis abort` ends the run");
-        Outcome::decided([started], decision)
+        self.decided(
+            Rule::Answered,
+            format!("Repeating iteration {iteration} with the answer to {id}"),
+        )
+        .because(format!("answered by {}", cause(by)))
+        .next("nothing to do; `aldis abort` ends the run")
+        .with([started])
     }
 
     /// Keeps an answer for when the run is reopened.
@@ -117,11 +109,9 @@ impl State {
             return Outcome::nothing();
         };
         self.add_feedback(answered(&question.text, text));
-        let decision = self
-            .decision(Rule::AnswerKept, format!("Kept the answer to {id}"))
+        self.decided(Rule::AnswerKept, format!("Kept the answer to {id}"))
             .because("the run has ended")
-            .next("`aldis run --continue` gives it to the agent");
-        Outcome::decided([], decision)
+            .next("`aldis run --continue` gives it to the agent")
     }
 }
 

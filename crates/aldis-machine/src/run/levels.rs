@@ -3,8 +3,7 @@
 use super::event::{Effect, Notice};
 use super::rule::Rule;
 use super::state::{Ending, Outcome, State, Status};
-use crate::Decision;
-use crate::stagnation::{Change, Level, Observation};
+use crate::stagnation::{Level, LevelChange, Observation};
 use crate::words::duration;
 
 impl State {
@@ -15,25 +14,19 @@ impl State {
     }
 
     /// What a change of the level means while the agent works.
-    pub(super) fn on_level_change(&mut self, change: Change) -> Outcome {
+    pub(super) fn on_level_change(&mut self, change: LevelChange) -> Outcome {
         let text = change.because;
         let working = self.status == Status::Working;
         // An agent that is suspended for this very reason is stopped by the next level.
         let suspended = self.status == Status::Paused { stagnated: true };
-        let counters = self.counters();
-        let decision = |rule: Rule, summary: &str| {
-            Decision::new(rule, summary).counted(counters.clone()).because(&*text)
-        };
         match change.to {
-            Level::None => {
-                let decision = decision(Rule::StagnationCleared, "Progress again");
-                Outcome::decided([], decision.next("nothing to do"))
-            }
+            Level::None => self.decided(Rule::StagnationCleared, "Progress again").because(text),
             Level::Warn => {
                 self.nudge(&text);
-                let decision = decision(Rule::StagnationWarn, "Warning: no progress")
-                    .next("the agent gets a hint in its next prompt");
-                Outcome::decided([Effect::notice(Notice::StagnationWarn, text)], decision)
+                self.decided(Rule::StagnationWarn, "Warning: no progress")
+                    .because(&*text)
+                    .next("the agent gets a hint in its next prompt")
+                    .with([Effect::notice(Notice::StagnationWarn, text)])
             }
             Level::Pause if working => {
                 self.status = Status::Paused { stagnated: true };
@@ -41,14 +34,13 @@ impl State {
                 let limit = self.start.config.stagnation.pause_limit;
                 let limit = limit.map(|it| format!("; without either it ends in {}", duration(it)));
                 let limit = limit.unwrap_or_default();
-                let decision = decision(Rule::StagnationPause, "Suspending the agent: no progress")
-                    .next(format!("`aldis resume` lets it work on, `aldis abort` ends it{limit}"));
-                let notice = Effect::notice(Notice::StagnationPause, text);
-                Outcome::decided([Effect::Suspend, notice], decision)
+                self.decided(Rule::StagnationPause, "Suspending the agent: no progress")
+                    .because(&*text)
+                    .next(format!("`aldis resume` lets it work on, `aldis abort` ends it{limit}"))
+                    .with([Effect::Suspend, Effect::notice(Notice::StagnationPause, text)])
             }
             Level::Abort if working || suspended => {
-                let decision = decision(Rule::StagnationAbort, "Stopping the agent: no progress");
-                self.stop_stagnated(decision)
+                self.stop_stagnated(Rule::StagnationAbort, "no progress", text)
             }
             Level::Pause | Level::Abort => Outcome::nothing(),
         }
@@ -57,26 +49,24 @@ impl State {
     /// Stops an agent that was suspended for missing progress and that nobody resumed.
     pub(super) fn on_expired_pause(&mut self, limit: u64) -> Outcome {
         let limit = duration(limit);
-        let decision = self
-            .decision(Rule::PauseExpired, "Stopping the agent: it stayed suspended")
-            .because(format!(
-                "it was suspended for missing progress, and nobody resumed it within {limit}"
-            ));
-        self.stop_stagnated(decision)
+        let because =
+            format!("it was suspended for missing progress, and nobody resumed it within {limit}");
+        self.stop_stagnated(Rule::PauseExpired, "it stayed suspended", because)
     }
 
-    fn stop_stagnated(&mut self, decision: Decision) -> Outcome {
-        let notice = Effect::notice(Notice::StagnationAbort, decision.because.clone());
-        let decision = decision.next("the run ends when the agent has stopped");
-        let mut outcome = self.stop_agent(Some(Ending::Stagnated), decision);
-        outcome.effects.push(notice);
-        outcome
+    fn stop_stagnated(&mut self, rule: Rule, cause: &str, because: String) -> Outcome {
+        let decided = self
+            .decided(rule, format!("Stopping the agent: {cause}"))
+            .because(&*because)
+            .next("the run ends when the agent has stopped");
+        let notice = Effect::notice(Notice::StagnationAbort, because);
+        self.stop_agent(Some(Ending::Stagnated), decided).with([notice])
     }
 
     /// What the level means between two iterations: the end, or what people are told before the next.
     pub(super) fn between_iterations(
         &mut self,
-        change: Option<&Change>,
+        change: Option<&LevelChange>,
     ) -> Result<Option<Effect>, Outcome> {
         let because = change.map(|change| change.because.clone());
         let notice = match self.monitor.level() {

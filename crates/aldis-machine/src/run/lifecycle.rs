@@ -5,7 +5,6 @@ use super::ending::CONTINUE;
 use super::event::Effect;
 use super::rule::Rule;
 use super::state::{Ending, Outcome, State, Status};
-use crate::Decision;
 use crate::stagnation::{Monitor, Observation};
 use aldis_signal::time::Timestamp;
 
@@ -19,18 +18,15 @@ impl State {
 
     /// The agent was started. Stored at once: after a crash of ours somebody must find it.
     pub(super) fn on_launch(&mut self, agent: &str) -> Outcome {
-        let mut outcome = self.conclude_without_look();
+        let concluded = self.conclude_without_look();
         self.agent = Some(agent.to_owned());
         let (iteration, most) = (self.iteration, self.start.config.max_iterations);
-        let decision = self
-            .decision(
-                Rule::AgentStarted,
-                format!("The agent runs (iteration {iteration} of {most})"),
-            )
+        let summary = format!("The agent runs (iteration {iteration} of {most})");
+        let started = self
+            .decided(Rule::AgentStarted, summary)
             .because("its process was started")
             .next("nothing to do; `aldis abort` ends the run");
-        outcome.decisions.push(decision);
-        outcome
+        concluded.then(started)
     }
 
     /// The agent could not be started. Trying again does not help.
@@ -39,11 +35,11 @@ impl State {
             return Outcome::nothing();
         }
         self.resume_clocks();
-        let decision = self
-            .decision(Rule::AgentNotStarted, "Stopped: the agent could not be started")
+        let decided = self
+            .decided(Rule::AgentNotStarted, "Stopped: the agent could not be started")
             .because(what)
             .next(format!("install the program or correct the command, then {CONTINUE}"));
-        self.finish(Ending::Crashed, decision)
+        self.finish(Ending::Crashed, decided)
     }
 
     /// Continues where the run was, with the same iteration: what a lost agent did not report, it never
@@ -62,11 +58,9 @@ impl State {
         }
         let counters = self.counters();
         let recovered = |next: &str| {
-            let summary = "A new supervisor took over";
-            let because = "the run had no living supervisor";
-            Decision::new(Rule::Recovered, summary)
-                .counted(counters.clone())
-                .because(because)
+            Outcome::nothing()
+                .decide(Rule::Recovered, "A new supervisor took over", counters.clone())
+                .because("the run had no living supervisor")
                 .next(next)
         };
         let decided = match &self.status {
@@ -79,26 +73,19 @@ impl State {
         };
         if let Some(ending) = decided {
             let taken_over = recovered("the run ends, as was decided before");
-            let mut outcome = self.end_with(ending);
-            outcome.decisions.insert(0, taken_over);
-            return outcome;
+            return taken_over.then(self.end_with(ending));
         }
         match &self.status {
             Status::Ready => self.begin(),
             Status::Working | Status::Ending { .. } | Status::Paused { .. } => {
-                let decision = recovered("the iteration is repeated");
                 let started = self.start_attempt();
-                Outcome::decided([started], decision)
+                recovered("the iteration is repeated").with([started])
             }
-            Status::Looking => {
-                Outcome::decided([Effect::Look], recovered("the work tree is inspected again"))
-            }
-            Status::Checking => {
-                Outcome::decided([Effect::Check], recovered("the check runs again"))
-            }
+            Status::Looking => recovered("the work tree is inspected again").with([Effect::Look]),
+            Status::Checking => recovered("the check runs again").with([Effect::Check]),
             // A decision all the same: an event without one is taken again after somebody else's step.
             Status::Limited { .. } | Status::Backoff { .. } | Status::Asking => {
-                Outcome::decided([], recovered("the run waits as before"))
+                recovered("the run waits as before")
             }
             Status::Ended { .. } => Outcome::nothing(),
         }
@@ -124,21 +111,18 @@ impl State {
         let mut outcome = if self.question.is_some() {
             self.status = Status::Asking;
             self.pause_clocks(now);
-            let decision = self
-                .decision(Rule::QuestionReopened, "Reopened: still waiting for an answer")
+            self.decided(Rule::QuestionReopened, "Reopened: still waiting for an answer")
                 .because("a human reopened the run")
-                .next("answer the question");
-            Outcome::decided([], decision)
+                .next("answer the question")
         } else if repeats {
             let started = self.start_attempt();
-            let decision = self
-                .decision(
-                    Rule::Reopened,
-                    format!("Reopened: repeating iteration {}", self.iteration),
-                )
-                .because("a human reopened the run")
-                .next("nothing to do; `aldis abort` ends the run");
-            Outcome::decided([started], decision)
+            self.decided(
+                Rule::Reopened,
+                format!("Reopened: repeating iteration {}", self.iteration),
+            )
+            .because("a human reopened the run")
+            .next("nothing to do; `aldis abort` ends the run")
+            .with([started])
         } else {
             self.next_iteration("a human reopened the run", Vec::new())
         };

@@ -94,14 +94,7 @@ impl RunSignal {
 
     /// Returns it as a decision shows it.
     pub(super) fn evidence(&self) -> Evidence {
-        Evidence {
-            what: "signal".to_owned(),
-            name: Some(self.name.clone()),
-            quote: self.quote.clone(),
-            line: Some(self.line),
-            via: self.via,
-            ..Evidence::default()
-        }
+        Evidence::signal(&self.name, &self.quote, self.line, self.via)
     }
 }
 

@@ -10,9 +10,9 @@ use super::event::{AgentExit, Effect, Event, Usage};
 use super::parts::{Attempt, Clock, Counts, Memory, Reported, Spending, Trees};
 use super::rule::Rule;
 use super::signal::RunSignal;
+use crate::Evidence;
 use crate::rules::codes;
 use crate::stagnation::{Monitor, Observation};
-use crate::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
 
 /// How a run begins.
@@ -348,8 +348,9 @@ impl State {
         counters
     }
 
-    pub(super) fn decision(&self, rule: Rule, summary: impl Into<String>) -> Decision {
-        Decision::new(rule, summary).counted(self.counters())
+    /// Decides something by a rule. Its reasons follow.
+    pub(super) fn decided(&self, rule: Rule, summary: impl Into<String>) -> Outcome {
+        Outcome::nothing().decide(rule, summary, self.counters())
     }
 
     /// Returns how the run began: its task, its dialect and its limits.

@@ -18,7 +18,7 @@ use aldis_signal::signal::Meaning;
 const OUTPUT_MAX: usize = 4_000;
 
 /// What the signals of an iteration amount to. The order is that of the specification.
-enum Verdict<'s> {
+enum IterationVerdict<'s> {
     Blocked(&'s RunSignal),
     Asks(&'s RunSignal),
     /// Success after failure in one message is neither.
@@ -28,7 +28,7 @@ enum Verdict<'s> {
     Undecided,
 }
 
-impl<'s> Verdict<'s> {
+impl<'s> IterationVerdict<'s> {
     fn of(signals: &'s [RunSignal]) -> Self {
         let last = |meaning: Meaning| signals.iter().rfind(|signal| signal.meaning == meaning);
         if let Some(blocked) = last(Meaning::Blocked) {
@@ -87,7 +87,9 @@ impl State {
             return self.wait_after_crash(exit);
         }
         (self.counts.crashes, self.memory.last_crash) = (0, None);
-        if asked_to_stop && matches!(Verdict::of(&self.attempt.signals), Verdict::Undecided) {
+        if asked_to_stop
+            && matches!(IterationVerdict::of(&self.attempt.signals), IterationVerdict::Undecided)
+        {
             // It ran out of time before it could act on its feedback: the next prompt has it again.
             self.memory.feedback_given = 0;
         }
@@ -98,37 +100,37 @@ impl State {
     fn stopped(&mut self) -> Outcome {
         let unexplained = || "the agent did not say why".to_owned();
         let seen = self.evidence();
-        let (rule, summary, because, next) = match Verdict::of(&self.attempt.signals) {
-            Verdict::Blocked(signal) => {
+        let (rule, summary, because, next) = match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Blocked(signal) => {
                 let because = signal.text.clone().unwrap_or_else(unexplained);
-                let decision = self
-                    .decision(Rule::Blocked, "Stopped: the agent is blocked")
+                let decided = self
+                    .decided(Rule::Blocked, "Stopped: the agent is blocked")
                     .because(because)
                     .seen(seen)
                     .next("remove what blocks it, then `aldis run --continue`");
-                return self.finish(Ending::Blocked, decision);
+                return self.finish(Ending::Blocked, decided);
             }
-            Verdict::Failed(signal) => {
+            IterationVerdict::Failed(signal) => {
                 let because = signal.text.clone().unwrap_or_else(unexplained);
-                let decision = self
-                    .decision(Rule::GaveUp, "Failed: the agent gave up")
+                let decided = self
+                    .decided(Rule::GaveUp, "Failed: the agent gave up")
                     .because(because)
                     .seen(seen)
                     .next("fix the cause, then `aldis run --continue`");
-                return self.finish(Ending::Failed, decision);
+                return self.finish(Ending::Failed, decided);
             }
-            Verdict::Asks(signal) => {
+            IterationVerdict::Asks(signal) => {
                 let text =
                     signal.text.clone().unwrap_or_else(|| "The agent needs help.".to_owned());
                 return self.ask(Rule::QuestionAsked, text, seen);
             }
-            Verdict::Contradictory => (
+            IterationVerdict::Contradictory => (
                 Rule::Contradiction,
                 "Ignored the reports: success after failure in one message",
                 "the agent reported both, and only one can be true".to_owned(),
                 "the agent is asked which of the two is true",
             ),
-            Verdict::Done(signal) => (
+            IterationVerdict::Done(signal) => (
                 Rule::DoneClaimed,
                 "The agent claims to be done",
                 format!("it reported {}", signal.name),
@@ -137,16 +139,16 @@ impl State {
                     false => "the run is done if the work tree is in order",
                 },
             ),
-            Verdict::Undecided => (
+            IterationVerdict::Undecided => (
                 Rule::IterationEnded,
                 "The agent stopped without reporting done",
                 format!("iteration {} ended without a signal that means done", self.iteration),
                 "the next iteration starts unless a limit is reached",
             ),
         };
-        let decision = self.decision(rule, summary).because(because).seen(seen).next(next);
+        let decided = self.decided(rule, summary).because(because).seen(seen).next(next);
         self.status = Status::Looking;
-        Outcome::decided([Effect::Look], decision)
+        decided.with([Effect::Look])
     }
 
     /// Asks a human. `rule` says who wants to know.
@@ -157,22 +159,21 @@ impl State {
         self.question = Some(Question { id: id.clone(), text: text.clone(), asked_at: now });
         let answer = format!("`aldis answer {id} TEXT`");
         if self.start.config.no_wait {
-            let decision = self
-                .decision(Rule::NeedsHuman, format!("Stopped: question {id} needs an answer"))
+            let decided = self
+                .decided(Rule::NeedsHuman, format!("Stopped: question {id} needs an answer"))
                 .because(text)
                 .seen(seen)
                 .next(format!("answer with {answer}, then `aldis run --continue`"));
-            return self.finish(Ending::NeedsHuman, decision);
+            return self.finish(Ending::NeedsHuman, decided);
         }
         self.status = Status::Asking;
         self.pause_clocks(now);
-        let decision = self
-            .decision(rule, format!("Waiting for an answer to {id}"))
+        let notice = Effect::notice(Notice::Question, text.clone());
+        self.decided(rule, format!("Waiting for an answer to {id}"))
             .because(text.clone())
             .seen(seen)
-            .next(format!("answer with {answer}"));
-        let notice = Effect::notice(Notice::Question, text.clone());
-        Outcome::decided([Effect::Ask { id, text }, notice], decision)
+            .next(format!("answer with {answer}"))
+            .with([Effect::Ask { id, text }, notice])
     }
 
     /// The work tree was inspected: a change is evidence of work, and at the end of an iteration it
@@ -207,9 +208,9 @@ impl State {
 
     /// The iteration is over and the work tree is known.
     fn judge(&mut self) -> Outcome {
-        match Verdict::of(&self.attempt.signals) {
-            Verdict::Done(_) => self.judge_claim(),
-            Verdict::Contradictory => {
+        match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Done(_) => self.judge_claim(),
+            IterationVerdict::Contradictory => {
                 let because = "the agent reported success after failure in one message";
                 let feedback = "Your last message reported success after failure. Report which of the \
                             two is true.";
@@ -217,7 +218,10 @@ impl State {
                 self.add_feedback(feedback.to_owned());
                 self.after_iteration(because, self.evidence())
             }
-            Verdict::Asks(_) | Verdict::Blocked(_) | Verdict::Failed(_) | Verdict::Undecided => {
+            IterationVerdict::Asks(_)
+            | IterationVerdict::Blocked(_)
+            | IterationVerdict::Failed(_)
+            | IterationVerdict::Undecided => {
                 let because = "the agent stopped without reporting done";
                 self.after_iteration(because, self.evidence())
             }
@@ -233,11 +237,11 @@ impl State {
         }
         if self.start.config.verify {
             self.status = Status::Checking;
-            let decision = self
-                .decision(Rule::CheckStarted, "Running the check")
+            return self
+                .decided(Rule::CheckStarted, "Running the check")
                 .because("the agent claims to be done, and the work tree is in order")
-                .next("the run is done if the check passes");
-            return Outcome::decided([Effect::Check], decision);
+                .next("the run is done if the check passes")
+                .with([Effect::Check]);
         }
         self.finish_done("Done", "no check is configured")
     }
@@ -295,29 +299,23 @@ impl State {
         feedback: String,
         seen: Vec<Evidence>,
     ) -> Outcome {
-        let decision = self
-            .decision(rule, format!("Refused the done claim: {because}"))
+        let refused = self
+            .decided(rule, format!("Refused the done claim: {because}"))
             .because(format!("the agent claimed to be done in iteration {}", self.iteration))
             .seen(seen.clone())
             .next("the agent gets this in its next prompt");
         self.remember_refusal(because, seen.clone());
         self.add_feedback(feedback);
-        let mut next = None;
         if self.attempt.signals.iter().any(RunSignal::resolves_merge) {
             self.counts.refused_resolutions += 1;
             if self.counts.refused_resolutions >= self.start.config.max_attempts {
                 let attempts = std::mem::take(&mut self.counts.refused_resolutions);
                 let attempts = counted(attempts, "attempt");
                 let text = format!("The merge is not resolved after {attempts}: {because}.");
-                next = Some(self.ask(Rule::AttemptsUsedUp, text, seen.clone()));
+                return refused.then(self.ask(Rule::AttemptsUsedUp, text, seen));
             }
         }
-        let mut next = match next {
-            Some(asked) => asked,
-            None => self.after_iteration(&format!("the done claim was refused: {because}"), seen),
-        };
-        next.decisions.insert(0, decision);
-        next
+        refused.then(self.after_iteration(&format!("the done claim was refused: {because}"), seen))
     }
 
     fn remember_refusal(&mut self, because: &str, evidence: Vec<Evidence>) {
@@ -326,23 +324,22 @@ impl State {
     }
 
     fn finish_done(&mut self, how: &str, checked: &str) -> Outcome {
-        let name = match Verdict::of(&self.attempt.signals) {
-            Verdict::Done(signal) => signal.name.clone(),
+        let name = match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Done(signal) => signal.name.clone(),
             _ => "done".to_owned(),
         };
-        let decision = self
-            .decision(Rule::Done, format!("{how} after {}", counted(self.iteration, "iteration")))
+        let decided = self
+            .decided(Rule::Done, format!("{how} after {}", counted(self.iteration, "iteration")))
             .because(format!("the agent reported {name}, and {checked}"))
             .seen(self.evidence())
             .next("nothing to do");
-        self.finish(Ending::Done, decision)
+        self.finish(Ending::Done, decided)
     }
 
     /// The iteration is over and the work is not done.
     fn after_iteration(&mut self, because: &str, seen: Vec<Evidence>) -> Outcome {
-        let now = self.now();
         let observed = Observation::IterationEnded { iteration: self.iteration };
-        let change = self.monitor.observe(now, &observed);
+        let change = self.monitor.observe(self.now(), &observed);
         let notice = match self.between_iterations(change.as_ref()) {
             Ok(notice) => notice,
             Err(ended) => return ended,
@@ -377,8 +374,7 @@ impl State {
     }
 
     pub(super) fn is_out_of_time(&self) -> bool {
-        let now = self.now();
-        self.worked(now) >= self.start.config.timeout.saturating_mul(1_000)
+        self.worked(self.now()) >= self.start.config.timeout.saturating_mul(1_000)
     }
 
     pub(super) fn next_iteration(&mut self, because: &str, seen: Vec<Evidence>) -> Outcome {
@@ -387,14 +383,13 @@ impl State {
         self.counts.starts = 0;
         let look = (self.iteration == 1).then_some(Effect::Look);
         let started = self.start_attempt();
-        let effects: Vec<Effect> = look.into_iter().chain([started]).collect();
         let (iteration, most) = (self.iteration, self.start.config.max_iterations);
-        let decision = self
-            .decision(Rule::IterationStarted, format!("Starting iteration {iteration} of {most}"))
+        self.decided(Rule::IterationStarted, format!("Starting iteration {iteration} of {most}"))
             .because(because)
             .seen(seen)
-            .next("nothing to do; `aldis abort` ends the run");
-        Outcome::decided(effects, decision)
+            .next("nothing to do; `aldis abort` ends the run")
+            .with(look)
+            .with([started])
     }
 
     /// Starts the agent for the current iteration. Its prompt holds all feedback that no completed
@@ -414,8 +409,8 @@ impl State {
     /// Concludes an iteration whose work tree nobody inspects: a driver of 0.1.0 started the next one at
     /// once, and its journals are still replayed.
     pub(super) fn conclude_without_look(&mut self) -> Outcome {
-        match Verdict::of(&self.attempt.signals) {
-            Verdict::Done(_) => Outcome::nothing(),
+        match IterationVerdict::of(&self.attempt.signals) {
+            IterationVerdict::Done(_) => Outcome::nothing(),
             _ if self.status == Status::Looking => self.judge(),
             _ => Outcome::nothing(),
         }

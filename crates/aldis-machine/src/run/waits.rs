@@ -23,14 +23,14 @@ impl State {
         let most = self.start.config.max_limit_waits;
         if self.counts.limit_waits > most {
             let waits = counted(most, "wait");
-            let decision = self
-                .decision(
+            let decided = self
+                .decided(
                     Rule::LimitWaitsUsedUp,
                     format!("Timed out: the service still refuses after {waits} in a row"),
                 )
                 .because(message(limit))
                 .next(format!("continue when the service works again: {CONTINUE}"));
-            return self.finish(Ending::TimedOut, decision);
+            return self.finish(Ending::TimedOut, decided);
         }
         let pause = Duration::from_secs(self.start.config.limit_wait);
         let until = limit.until.filter(|until| *until > now).unwrap_or_else(|| now.after(pause));
@@ -39,17 +39,12 @@ impl State {
         self.pause_clocks(now);
         let left = duration(until.since(now).as_secs());
         let iteration = self.iteration;
-        let decision = self
-            .decision(
-                Rule::LimitWait,
-                format!("Waiting for the service: retrying at {until} (in {left})"),
-            )
-            .because(message(limit))
-            .next(format!(
-                "nothing to do: iteration {iteration} is repeated and not counted twice"
-            ));
         let text = format!("The service refuses to work for now. Retrying at {until} (in {left}).");
-        Outcome::decided([Effect::notice(Notice::RateLimit, text)], decision)
+        let summary = format!("Waiting for the service: retrying at {until} (in {left})");
+        self.decided(Rule::LimitWait, summary)
+            .because(message(limit))
+            .next(format!("nothing to do: iteration {iteration} is repeated and not counted twice"))
+            .with([Effect::notice(Notice::RateLimit, text)])
     }
 }
 
@@ -63,14 +58,14 @@ fn message(limit: &ServiceLimit) -> String {
 impl State {
     /// The host gave up, and waiting does not help.
     pub(super) fn end_host_failed(&mut self, what: String) -> Outcome {
-        let decision = self
-            .decision(Rule::HostFailed, "Stopped: the agent's host failed")
+        let decided = self
+            .decided(Rule::HostFailed, "Stopped: the agent's host failed")
             .because(what)
             .seen(self.evidence())
             .next(format!(
                 "waiting does not help: check login, account and request, then {CONTINUE}"
             ));
-        self.finish(Ending::Crashed, decision)
+        self.finish(Ending::Crashed, decided)
     }
 
     /// The agent crashed, which outranks everything it reported. It is started again after a pause, but
@@ -81,10 +76,7 @@ impl State {
         let because = format!("the agent {clause}; anything it reported is ignored");
         let seen: Vec<Evidence> = match exit.output.trim() {
             "" => self.evidence(),
-            output => {
-                let (what, quote) = ("output".to_owned(), output.to_owned());
-                vec![Evidence { what, quote, ..Evidence::default() }]
-            }
+            output => vec![Evidence::new("output", output)],
         };
         self.counts.crashes = self.counts.crashes.saturating_add(1);
         self.memory.last_crash = Some(exit);
@@ -94,12 +86,12 @@ impl State {
                 1 => "Crashed".to_owned(),
                 _ => format!("Crashed {crashes} times in a row"),
             };
-            let decision = self
-                .decision(Rule::Crashed, summary)
+            let decided = self
+                .decided(Rule::Crashed, summary)
                 .because(because)
                 .seen(seen)
                 .next(format!("fix the cause, which its output may show, then {CONTINUE}"));
-            return self.finish(Ending::Crashed, decision);
+            return self.finish(Ending::Crashed, decided);
         }
         if let Some(ending) = self.exhausted() {
             return self.end_with(ending);
@@ -110,15 +102,13 @@ impl State {
         self.pause_clocks(now);
         let left = self.start.config.max_crashes - crashes + 1;
         let left = counted(left, "more attempt");
-        let decision = self
-            .decision(
-                Rule::CrashWait,
-                format!("The agent crashed: restarting in {}", duration(wait)),
-            )
-            .because(because)
-            .seen(seen)
-            .next(format!("nothing to do: {left}; the next one gets the output of the crash"));
-        Outcome::decided([], decision)
+        self.decided(
+            Rule::CrashWait,
+            format!("The agent crashed: restarting in {}", duration(wait)),
+        )
+        .because(because)
+        .seen(seen)
+        .next(format!("nothing to do: {left}; the next one gets the output of the crash"))
     }
 }
 
@@ -137,10 +127,9 @@ impl State {
         };
         self.resume_clocks();
         let started = self.start_attempt();
-        let decision = self
-            .decision(rule, format!("Repeating iteration {}", self.iteration))
+        self.decided(rule, format!("Repeating iteration {}", self.iteration))
             .because(because)
-            .next("nothing to do; `aldis abort` ends the run");
-        Outcome::decided([started], decision)
+            .next("nothing to do; `aldis abort` ends the run")
+            .with([started])
     }
 }

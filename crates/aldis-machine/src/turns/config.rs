@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::persona::Persona;
+use crate::limits::settings;
 
 /// The longest turn, in seconds: a day. Every limit is finite.
 const TIMEOUT_MAX: u64 = 24 * 60 * 60;
@@ -15,68 +16,69 @@ const MESSAGE_MAX: usize = 500;
 /// How many keywords or phrases there may be.
 const PHRASES_MAX: usize = 32;
 
-/// The configuration of a channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// Who may post when; by default the number of agents decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
-    /// Who is next.
-    #[serde(alias = "turnOrder")]
-    pub turn_order: TurnOrder,
-    /// What becomes of a human's message during a turn.
-    #[serde(alias = "humanInterrupt")]
-    pub human_interrupt: HumanInterrupt,
-    /// The keyword that ends a turn.
-    #[serde(alias = "turnCompleteSignal")]
-    pub keyword: String,
-    /// Whether its case matters.
-    #[serde(alias = "caseSensitive")]
-    pub case_sensitive: bool,
-    /// Whether nothing may follow it.
-    #[serde(alias = "requireAtEnd")]
-    pub require_at_end: bool,
-    /// Other keywords that mean the same.
-    #[serde(alias = "alternativeSignals")]
-    pub alternative_signals: Vec<String>,
-    /// How many seconds a turn has where the agent's persona has no own number.
-    #[serde(alias = "defaultTimeoutSeconds")]
-    pub default_timeout_seconds: u64,
-    /// Accepted and ignored: timeouts come by timer, not by polling.
-    #[serde(alias = "checkIntervalMs", skip_serializing)]
-    pub check_interval_ms: Option<u64>,
-    /// Whether timeouts are posted in the channel.
-    #[serde(alias = "announceTimeouts")]
-    pub announce_timeouts: bool,
-    /// With which text; `{agent}` and `{duration}` are filled in.
-    #[serde(alias = "timeoutMessage")]
-    pub timeout_message: String,
-    /// Whether an agent is warned at its deadline and gets a grace period.
-    pub grace: bool,
-    /// The grace period, in seconds.
-    #[serde(alias = "graceSeconds")]
-    pub grace_seconds: u64,
-    /// Whether turns can end without the keyword.
-    #[serde(alias = "autoDetect")]
-    pub auto_detect: AutoDetect,
+settings! {
+    /// The configuration of a channel.
+    pub struct Config {
+        /// Who may post when; by default the number of agents decides.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode> = None;
+        /// Who is next.
+        #[serde(alias = "turnOrder")]
+        turn_order: TurnOrder = TurnOrder::default();
+        /// What becomes of a human's message during a turn.
+        #[serde(alias = "humanInterrupt")]
+        human_interrupt: HumanInterrupt = HumanInterrupt::default();
+        /// The keyword that ends a turn.
+        #[serde(alias = "turnCompleteSignal")]
+        keyword: String = "TURN_COMPLETE".to_owned();
+        /// Whether its case matters.
+        #[serde(alias = "caseSensitive")]
+        case_sensitive: bool = true;
+        /// Whether nothing may follow it.
+        #[serde(alias = "requireAtEnd")]
+        require_at_end: bool = true;
+        /// Other keywords that mean the same.
+        #[serde(alias = "alternativeSignals")]
+        alternative_signals: Vec<String> = Vec::new();
+        /// How many seconds a turn has where the agent's persona has no own number.
+        #[serde(alias = "defaultTimeoutSeconds")]
+        default_timeout_seconds: u64 = 60;
+        /// Accepted and ignored: timeouts come by timer, not by polling.
+        #[serde(alias = "checkIntervalMs", skip_serializing)]
+        check_interval_ms: Option<u64> = None;
+        /// Whether timeouts are posted in the channel.
+        #[serde(alias = "announceTimeouts")]
+        announce_timeouts: bool = true;
+        /// With which text; `{agent}` and `{duration}` are filled in.
+        #[serde(alias = "timeoutMessage")]
+        timeout_message: String = "⏱️ {agent} turn timed out after {duration}s".to_owned();
+        /// Whether an agent is warned at its deadline and gets a grace period.
+        grace: bool = false;
+        /// The grace period, in seconds.
+        #[serde(alias = "graceSeconds")]
+        grace_seconds: u64 = 5;
+        /// Whether turns can end without the keyword.
+        #[serde(alias = "autoDetect")]
+        auto_detect: AutoDetect = AutoDetect::default();
+    }
 }
 
-/// When a turn ends without the keyword.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AutoDetect {
-    /// Whether at all.
-    pub enabled: bool,
-    /// After how many seconds of silence.
-    #[serde(alias = "silenceThresholdSeconds")]
-    pub silence_threshold: u64,
-    /// Whether silence counts only after closing punctuation.
-    #[serde(alias = "detectPunctuation")]
-    pub detect_punctuation: bool,
-    /// What ends a turn at once as a whole final sentence.
-    #[serde(alias = "completionPhrases")]
-    pub completion_phrases: Vec<String>,
+settings! {
+    /// When a turn ends without the keyword.
+    pub struct AutoDetect {
+        /// Whether at all.
+        enabled: bool = false;
+        /// After how many seconds of silence.
+        #[serde(alias = "silenceThresholdSeconds")]
+        silence_threshold: u64 = 30;
+        /// Whether silence counts only after closing punctuation.
+        #[serde(alias = "detectPunctuation")]
+        detect_punctuation: bool = true;
+        /// What ends a turn at once as a whole final sentence.
+        #[serde(alias = "completionPhrases")]
+        completion_phrases: Vec<String> =
+            ["done", "finished", "complete", "that's all"].map(str::to_owned).to_vec();
+    }
 }
 
 /// Who may post when.
@@ -144,39 +146,6 @@ pub enum ConfigError {
         /// How many there may be.
         max: usize,
     },
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            mode: None,
-            turn_order: TurnOrder::default(),
-            human_interrupt: HumanInterrupt::default(),
-            keyword: "TURN_COMPLETE".to_owned(),
-            case_sensitive: true,
-            require_at_end: true,
-            alternative_signals: Vec::new(),
-            default_timeout_seconds: 60,
-            check_interval_ms: None,
-            announce_timeouts: true,
-            timeout_message: "⏱️ {agent} turn timed out after {duration}s".to_owned(),
-            grace: false,
-            grace_seconds: 5,
-            auto_detect: AutoDetect::default(),
-        }
-    }
-}
-
-impl Default for AutoDetect {
-    fn default() -> Self {
-        let phrases = ["done", "finished", "complete", "that's all"];
-        Self {
-            enabled: false,
-            silence_threshold: 30,
-            detect_punctuation: true,
-            completion_phrases: phrases.map(str::to_owned).to_vec(),
-        }
-    }
 }
 
 impl Config {

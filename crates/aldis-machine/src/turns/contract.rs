@@ -24,10 +24,11 @@ impl Machine for State {
     fn adopt(now: Timestamp, mut state: Self) -> Result<Begun<Self>, StartError> {
         let mut outcome = state.on_event(now, &Event::Recovered);
         if outcome.decisions.is_empty() {
-            outcome = state
-                .decide(outcome, Rule::Adopted, "Took over the channel")
+            state
+                .decide(Rule::Adopted, "Took over the channel")
                 .because("a state file was imported")
                 .next("the channel continues where it was");
+            outcome.decisions = std::mem::take(&mut state.out.decisions);
         }
         Ok(Begun { state, outcome })
     }

@@ -18,7 +18,7 @@ pub enum Event {
         agent: String,
         /// Where in the queue.
         #[serde(default)]
-        position: Position,
+        position: QueuePosition,
         /// What is known about it, where that is new.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         persona: Option<Persona>,
@@ -98,7 +98,7 @@ pub enum Event {
 
 /// A place in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Position {
+pub enum QueuePosition {
     /// Before this place, counted from 0; the end if there are not so many.
     At(usize),
     /// After all others.
@@ -108,7 +108,7 @@ pub enum Position {
     Start,
 }
 
-impl Serialize for Position {
+impl Serialize for QueuePosition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::At(place) => serializer.serialize_u64(*place as u64),
@@ -118,7 +118,7 @@ impl Serialize for Position {
     }
 }
 
-impl<'de> Deserialize<'de> for Position {
+impl<'de> Deserialize<'de> for QueuePosition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         let place = value.as_u64().and_then(|place| usize::try_from(place).ok());
@@ -189,10 +189,6 @@ pub enum Effect {
 impl Effect {
     /// Who posts notices.
     pub const SYSTEM: &str = "system";
-
-    pub(super) fn warning(text: impl Into<String>) -> Self {
-        Self::Warning { text: text.into() }
-    }
 
     pub(super) fn notice(text: impl Into<String>) -> Self {
         let (agent, text) = (Self::SYSTEM.to_owned(), text.into());
@@ -282,11 +278,6 @@ impl Reply {
 pub type Outcome = crate::Outcome<Effect>;
 
 impl Outcome {
-    /// Nothing was done; whoever asked is told why.
-    pub(super) fn refused(why: impl Into<String>) -> Self {
-        Self { effects: vec![Effect::warning(why)], decisions: Vec::new() }
-    }
-
     /// Returns what became of each message of an [`Event::Message`], in order.
     pub fn replies<'o>(&'o self) -> Vec<&'o Reply> {
         let reply = |effect: &'o Effect| match effect {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::config::{Mode, TurnOrder};
-use super::event::{Effect, Outcome, TurnEndReason};
+use super::event::{Effect, TurnEndReason};
 use super::rule::Rule;
 use super::state::State;
 use aldis_signal::time::Timestamp;
@@ -96,7 +96,7 @@ impl TurnHolder {
         }
     }
 
-    /// Returns the turn that runs right now.
+    /// Returns the turn that runs right self.now.
     pub fn active(&self) -> Option<&Turn> {
         match self {
             Self::Active(turn) => Some(turn),
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// When a turn's time is over for good, as far as that is known now.
+    /// When a turn's time is over for good, as far as that is known self.now.
     fn ends_at(&self, turn: &Turn) -> Timestamp {
         match self.config.grace() {
             Some(grace) if turn.warned => turn.deadline.after(grace),
@@ -147,107 +147,104 @@ impl State {
     }
 
     /// Time passed.
-    pub(super) fn on_wake(&mut self, now: Timestamp, named: Option<u64>) -> Outcome {
+    pub(super) fn on_wake(&mut self, named: Option<u64>) {
         if named.is_some_and(|named| named != self.turn) {
-            return Outcome::default();
+            return;
         }
         match &self.holder {
-            TurnHolder::Active(turn) if now > self.ends_at(turn) => self.on_deadline(now),
-            TurnHolder::Active(turn) if self.silent_at(turn).is_some_and(|at| now > at) => {
+            TurnHolder::Active(turn) if self.now > self.ends_at(turn) => self.on_deadline(),
+            TurnHolder::Active(turn) if self.silent_at(turn).is_some_and(|at| self.now > at) => {
                 let seconds = self.config.auto_detect.silence_threshold;
                 let agent = turn.agent.clone();
-                let mut outcome = Outcome::default();
-                self.advance(now, TurnEndReason::AutoDetect, &mut outcome);
-                self.decide(outcome, Rule::Silence, format!("Ended {agent}'s turn"))
+                self.advance(TurnEndReason::AutoDetect);
+                self.decide(Rule::Silence, format!("Ended {agent}'s turn"))
                     .because(format!("{agent} sent nothing for more than {seconds} s"))
-                    .next(format!("{agent} can continue in its next turn"))
+                    .next(format!("{agent} can continue in its next turn"));
             }
-            TurnHolder::Interrupted { until, asked, turn, .. } if now > *until => {
+            TurnHolder::Interrupted { until, asked, turn, .. } if self.now > *until => {
                 let (asked, until) = (asked.clone(), *until);
                 let summary = format!("Resumed {}'s turn", turn.agent);
-                self.resume_turn(now);
-                self.decide(Outcome::default(), Rule::Unanswered, summary)
+                self.resume_turn();
+                self.decide(Rule::Unanswered, summary)
                     .because(format!("{asked} did not answer by {until}"))
-                    .next("ask again if you still need the answer")
+                    .next("ask again if you still need the answer");
             }
             TurnHolder::Nobody
             | TurnHolder::Active(_)
             | TurnHolder::Interrupted { .. }
-            | TurnHolder::Paused { .. } => Outcome::default(),
+            | TurnHolder::Paused { .. } => {}
         }
     }
 
     /// A deadline has passed: warn where that is wanted, else end the turn.
-    fn on_deadline(&mut self, now: Timestamp) -> Outcome {
+    fn on_deadline(&mut self) {
         let number = self.turn;
         let (grace, grace_seconds) = (self.config.grace(), self.config.grace_seconds);
-        let TurnHolder::Active(turn) = &mut self.holder else { return Outcome::default() };
+        let TurnHolder::Active(turn) = &mut self.holder else { return };
         let (agent, deadline) = (turn.agent.clone(), turn.deadline);
-        let mut outcome = Outcome::default();
         if let Some(grace) = grace
             && !turn.warned
-            && now <= deadline.after(grace)
+            && self.now <= deadline.after(grace)
         {
             turn.warned = true;
             let until = deadline.after(grace);
-            outcome.effects.push(Effect::Warn { agent: agent.clone(), turn: number, until });
-            return self
-                .decide(outcome, Rule::Grace, format!("Warned {agent} that its turn ends soon"))
+            self.out.effects.push(Effect::Warn { agent: agent.clone(), turn: number, until });
+            self.decide(Rule::Grace, format!("Warned {agent} that its turn ends soon"))
                 .because(format!("its deadline was {deadline}; it has {grace_seconds} s of grace"))
                 .next(format!("the turn ends at {until}"));
+            return;
         }
-        let seconds = rounded_seconds(now.since(turn.started_at));
+        let seconds = rounded_seconds(self.now.since(turn.started_at));
         if self.config.announce_timeouts {
             let notice = self.config.timeout_notice(&agent, seconds);
-            outcome.effects.push(Effect::notice(notice));
+            self.out.effects.push(Effect::notice(notice));
         }
-        self.advance(now, TurnEndReason::Timeout, &mut outcome);
+        self.advance(TurnEndReason::Timeout);
         let ended = format!("Ended {agent}'s turn: it timed out after {seconds} s");
         if matches!(self.holder, TurnHolder::Paused { .. }) {
-            return self
-                .decide(outcome, Rule::PausedAfterSilence, format!("{ended}. Paused the channel"))
+            self.decide(Rule::PausedAfterSilence, format!("{ended}. Paused the channel"))
                 .because("no agent took a turn for three rounds")
                 .next("check the agents, then resume the channel");
+            return;
         }
-        self.decide(outcome, Rule::Timeout, ended)
+        self.decide(Rule::Timeout, ended)
             .because(format!("{agent} did not end its turn by {deadline}"))
-            .next(late_messages(&agent))
+            .next(late_messages(&agent));
     }
 
     /// The machine is back after a restart: what was due meanwhile is due now.
-    pub(super) fn on_recovered(&mut self, now: Timestamp) -> Outcome {
+    pub(super) fn on_recovered(&mut self) {
         match &self.holder {
-            TurnHolder::Active(turn) if now > turn.deadline => {
+            TurnHolder::Active(turn) if self.now > turn.deadline => {
                 let (agent, deadline) = (turn.agent.clone(), turn.deadline);
-                let mut outcome = Outcome::default();
-                self.advance(now, TurnEndReason::Recovery, &mut outcome);
-                self.decide(outcome, Rule::Recovered, format!("Ended {agent}'s turn"))
+                self.advance(TurnEndReason::Recovery);
+                self.decide(Rule::Recovered, format!("Ended {agent}'s turn"))
                     .because(format!("its deadline, {deadline}, passed before the restart"))
-                    .next(late_messages(&agent))
+                    .next(late_messages(&agent));
             }
             // Silence and unanswered questions may have come due as well.
-            TurnHolder::Active(_) | TurnHolder::Interrupted { .. } => self.on_wake(now, None),
-            TurnHolder::Nobody | TurnHolder::Paused { .. } => Outcome::default(),
+            TurnHolder::Active(_) | TurnHolder::Interrupted { .. } => self.on_wake(None),
+            TurnHolder::Nobody | TurnHolder::Paused { .. } => {}
         }
     }
 
     /// Ends the turn and gives the next one to the next agent in the queue.
-    pub(super) fn advance(&mut self, now: Timestamp, reason: TurnEndReason, outcome: &mut Outcome) {
-        self.end_turn(now, reason);
+    pub(super) fn advance(&mut self, reason: TurnEndReason) {
+        self.end_turn(reason);
         if self.is_silent() {
             self.index = self.following(self.index);
             let why = "no agent took a turn for three rounds".to_owned();
             self.holder = TurnHolder::Paused { turn: None, remaining_ms: 0, why };
             let notice = "⏸️ No agent took a turn for three rounds. The channel is paused until \
                           somebody resumes it.";
-            outcome.effects.push(Effect::notice(notice));
+            self.out.effects.push(Effect::notice(notice));
         } else {
-            self.start_next(now, self.following(self.index), outcome);
+            self.start_next(self.following(self.index));
         }
     }
 
     /// Ends the turn that runs or waits, if there is one.
-    pub(super) fn end_turn(&mut self, now: Timestamp, reason: TurnEndReason) {
+    pub(super) fn end_turn(&mut self, reason: TurnEndReason) {
         let Some(turn) = self.holder.turn().cloned() else { return };
         match reason {
             TurnEndReason::Timeout if turn.last_message_at.is_none() => {
@@ -257,9 +254,9 @@ impl State {
             TurnEndReason::Recovery => {}
             _ => self.silent_turns = 0,
         }
-        let seconds = rounded_seconds(now.since(turn.started_at));
+        let seconds = rounded_seconds(self.now.since(turn.started_at));
         let event = if reason.cut_off() { "turn_timeout" } else { "turn_completed" };
-        self.note(now, event, &turn.agent, Some(reason), Some(seconds));
+        self.note(event, &turn.agent, Some(reason), Some(seconds));
         if let Some(agent) = self.agents.get_mut(&turn.agent) {
             agent.last_ended = Some(reason);
         }
@@ -267,37 +264,37 @@ impl State {
     }
 
     /// Starts the turn of the agent at this place, unless a human or a program must name it first.
-    pub(super) fn start_next(&mut self, now: Timestamp, index: usize, outcome: &mut Outcome) {
+    pub(super) fn start_next(&mut self, index: usize) {
         if self.config.turn_order == TurnOrder::Manual {
             self.holder = TurnHolder::Nobody;
             return;
         }
-        self.start_turn(now, index, outcome);
+        self.start_turn(index);
     }
 
     /// Starts the turn of the agent at this place.
-    pub(super) fn start_turn(&mut self, now: Timestamp, index: usize, outcome: &mut Outcome) {
+    pub(super) fn start_turn(&mut self, index: usize) {
         self.holder = TurnHolder::Nobody;
         let Some(agent) = self.queue.get(index).cloned().filter(|_| self.takes_turns()) else {
             return;
         };
         self.index = index;
         self.turn += 1;
-        let deadline = now.after(self.config.timeout(self.personas.get(&agent)));
-        self.holder = TurnHolder::Active(Turn::new(agent.clone(), now, deadline));
+        let deadline = self.now.after(self.config.timeout(self.personas.get(&agent)));
+        self.holder = TurnHolder::Active(Turn::new(agent.clone(), self.now, deadline));
         if let Some(ended) = self.history.back_mut().filter(|entry| entry.reason.is_some()) {
             ended.next_agent = Some(agent.clone());
         }
-        self.note(now, "turn_started", &agent, None, None);
+        self.note("turn_started", &agent, None, None);
         let held = std::mem::take(&mut self.held);
-        outcome.effects.push(Effect::Notify { agent, turn: self.turn, deadline, held });
+        self.out.effects.push(Effect::Notify { agent, turn: self.turn, deadline, held });
     }
 
     /// Suspends the turn, and returns how much of it is left.
-    pub(super) fn suspend_turn(&mut self, now: Timestamp) -> Option<(Turn, u64)> {
+    pub(super) fn suspend_turn(&mut self) -> Option<(Turn, u64)> {
         match std::mem::replace(&mut self.holder, TurnHolder::Nobody) {
             TurnHolder::Active(turn) => {
-                let remaining = turn.deadline.since(now).as_millis();
+                let remaining = turn.deadline.since(self.now).as_millis();
                 Some((turn, u64::try_from(remaining).unwrap_or(u64::MAX)))
             }
             TurnHolder::Interrupted { turn, remaining_ms, .. } => Some((turn, remaining_ms)),
@@ -307,11 +304,11 @@ impl State {
     }
 
     /// Resumes the turn that waits, with the time it had left.
-    pub(super) fn resume_turn(&mut self, now: Timestamp) -> bool {
-        let Some((mut turn, remaining)) = self.suspend_turn(now) else { return false };
-        turn.deadline = now.after(Duration::from_millis(remaining));
+    pub(super) fn resume_turn(&mut self) -> bool {
+        let Some((mut turn, remaining)) = self.suspend_turn() else { return false };
+        turn.deadline = self.now.after(Duration::from_millis(remaining));
         turn.warned = false;
-        turn.last_message_at = turn.last_message_at.map(|_| now);
+        turn.last_message_at = turn.last_message_at.map(|_| self.now);
         self.holder = TurnHolder::Active(turn);
         true
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::config::{AutoDetect, Config};
-use crate::Evidence;
+use crate::words::cut;
+use crate::{Evidence, Miss};
 use aldis_signal::dialect::{Dialect, Syntax};
 use aldis_signal::message::Origin;
 use aldis_signal::parser::Parser;
-use aldis_signal::scan::{Rules, scan};
+use aldis_signal::scan::{Rules, Token, scan};
 use aldis_signal::signal::Finding;
 
 /// How much of a finding is quoted as evidence.
@@ -80,24 +81,12 @@ impl MessageReader {
         for finding in scan(&self.rules, text.as_bytes(), &Origin::assistant()) {
             match finding {
                 Finding::Signal(signal) => {
-                    message.signal = Some(Evidence {
-                        what: "signal".to_owned(),
-                        name: Some(signal.name.to_string()),
-                        quote: signal.raw.chars().take(QUOTE_MAX).collect(),
-                        line: Some(signal.place.line),
-                        via: signal.via,
-                        ..Evidence::default()
-                    });
+                    let (quote, line) = (cut(&signal.raw, QUOTE_MAX), signal.place.line);
+                    message.signal = Some(Evidence::signal(&signal.name, quote, line, signal.via));
                 }
                 Finding::NearMiss(miss) if message.near_misses.len() < NEAR_MISSES_MAX => {
-                    message.near_misses.push(Evidence {
-                        what: "near_miss".to_owned(),
-                        name: Some(miss.name.to_string()),
-                        reason: Some(miss.reason.as_str().to_owned()),
-                        quote: miss.raw.chars().take(QUOTE_MAX).collect(),
-                        line: Some(miss.place.line),
-                        ..Evidence::default()
-                    });
+                    let seen = Miss::new(&miss, QUOTE_MAX, &Token::Off);
+                    message.near_misses.push(Evidence::near_miss(&seen));
                 }
                 Finding::NearMiss(_) => {}
             }

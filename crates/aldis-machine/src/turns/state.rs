@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Config, ConfigError, Mode};
-use super::event::{ChannelMessage, Effect, Event, Outcome, Position, TurnEndReason};
+use super::event::{ChannelMessage, Effect, Event, Outcome, QueuePosition, TurnEndReason};
 use super::holder::TurnHolder;
+use super::is_name;
 use super::persona::Persona;
 use super::queue::PERSONAS_MAX;
 use super::rule::Rule;
-use super::{human, is_name, message, queue};
 use crate::Decision;
 use aldis_signal::time::Timestamp;
 
@@ -50,6 +50,9 @@ pub struct State {
     pub history: VecDeque<HistoryEntry>,
     /// The latest time of an event. It never goes back.
     pub now: Timestamp,
+    /// What the step being taken has led to. It is empty between steps.
+    #[serde(skip)]
+    pub(super) out: Outcome,
 }
 
 /// An agent in a channel.
@@ -190,17 +193,16 @@ impl State {
         }
         check_mode(&state.config, state.queue.len())?;
         state.index = 0;
-        let effects = warnings.into_iter().map(Effect::warning).collect();
-        let mut outcome = Outcome { effects, decisions: Vec::new() };
-        state.start_next(now, 0, &mut outcome);
+        warnings.into_iter().for_each(|warning| state.refuse(warning));
+        state.start_next(0);
         let agents = state.queue.join(", ");
         let because = match state.queue.len() {
             1 => format!("1 agent takes part: {agents}"),
             count => format!("{count} agents take part: {agents}"),
         };
-        let next = message::whose_turn(&state);
-        let outcome =
-            state.decide(outcome, Rule::Started, "Opened the channel").because(because).next(next);
+        let next = state.whose_turn();
+        state.decide(Rule::Started, "Opened the channel").because(because).next(next);
+        let outcome = std::mem::take(&mut state.out);
         Ok((state, outcome))
     }
 
@@ -225,19 +227,15 @@ impl State {
             closed: false,
             history: VecDeque::new(),
             now,
+            out: Outcome::default(),
         }
-    }
-
-    /// Keeps a record of an agent that takes part.
-    pub fn remember_agent(&mut self, agent: &str) {
-        queue::remember(self, agent);
     }
 
     /// Puts an agent at the end of the queue, or returns why not.
     fn enqueue(&mut self, agent: &str) -> Result<(), String> {
-        queue::check_agent(self, agent, false)?;
-        queue::insert(self, agent, Position::End);
-        queue::remember(self, agent);
+        self.check_agent(agent, false)?;
+        self.insert_agent(agent, QueuePosition::End);
+        self.remember_agent(agent);
         Ok(())
     }
 
@@ -245,28 +243,26 @@ impl State {
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
         // A delayed event must not move time back.
         self.now = self.now.max(now);
-        let now = self.now;
         match event {
-            Event::Message { agent, turn, messages } => {
-                message::on_message(self, now, agent, *turn, messages)
-            }
-            Event::Wake { turn } => self.on_wake(now, *turn),
-            _ if self.closed => Outcome::refused("the channel is closed"),
+            Event::Message { agent, turn, messages } => self.on_message(agent, *turn, messages),
+            Event::Wake { turn } => self.on_wake(*turn),
+            _ if self.closed => self.refuse("the channel is closed"),
             Event::Add { agent, position, persona } => {
-                queue::on_add(self, now, agent, *position, persona.clone())
+                self.on_add(agent, *position, persona.clone());
             }
-            Event::Close { by } => human::on_close(self, now, by),
-            Event::Configure { config } => human::on_configure(self, now, config),
-            Event::Crashed { agent } => queue::on_crashed(self, now, agent),
+            Event::Close { by } => self.on_close(by),
+            Event::Configure { config } => self.on_configure(config),
+            Event::Crashed { agent } => self.on_crashed(agent),
             Event::Human { text, from, to, .. } => {
-                human::on_human(self, now, text, from.as_deref(), to.as_deref())
+                self.on_human(text, from.as_deref(), to.as_deref());
             }
-            Event::Next { agent, turn } => queue::on_next(self, now, agent, *turn),
-            Event::Pause { by } => human::on_pause(self, now, by),
-            Event::Recovered => self.on_recovered(now),
-            Event::Remove { agent } => queue::on_remove(self, now, agent),
-            Event::Resume { by } => human::on_resume(self, now, by),
+            Event::Next { agent, turn } => self.on_next(agent, *turn),
+            Event::Pause { by } => self.on_pause(by),
+            Event::Recovered => self.on_recovered(),
+            Event::Remove { agent } => self.on_remove(agent),
+            Event::Resume { by } => self.on_resume(by),
         }
+        std::mem::take(&mut self.out)
     }
 
     /// Returns who has the turn.
@@ -302,43 +298,33 @@ impl State {
         })
     }
 
-    /// Adds the decision about what was done.
-    pub(super) fn decide(
-        &self,
-        mut outcome: Outcome,
-        rule: Rule,
-        summary: impl Into<String>,
-    ) -> Outcome {
-        let count = |number: usize| number as u64;
-        let counters = BTreeMap::from([
-            ("turn".to_owned(), self.turn),
-            ("queue".to_owned(), count(self.queue.len())),
-            ("silent_turns".to_owned(), u64::from(self.silent_turns)),
-        ]);
-        outcome.decisions.push(Decision::new(rule, summary).counted(counters));
-        outcome
+    /// Decides something by a rule. The reasons follow.
+    pub(super) fn decide(&mut self, rule: Rule, summary: impl Into<String>) -> &mut Decision {
+        let mut decision = Decision::new(rule, summary, BTreeMap::new());
+        decision
+            .count("turn", self.turn)
+            .count("queue", self.queue.len())
+            .count("silent_turns", self.silent_turns);
+        self.out.decisions.push_mut(decision)
+    }
+
+    /// Does nothing; whoever asked is told why.
+    pub(super) fn refuse(&mut self, why: impl Into<String>) {
+        self.out.effects.push(Effect::Warning { text: why.into() });
     }
 
     /// Adds an entry to the history.
     pub(super) fn note(
         &mut self,
-        at: Timestamp,
         event: &str,
         agent: &str,
         reason: Option<TurnEndReason>,
         seconds: Option<u64>,
     ) {
-        let (event, agent, turn) = (event.to_owned(), agent.to_owned(), self.turn);
-        let next_agent = None;
-        self.history.push_back(HistoryEntry {
-            at,
-            event,
-            agent,
-            turn,
-            reason,
-            seconds,
-            next_agent,
-        });
+        let (at, turn, next_agent) = (self.now, self.turn, None);
+        let (event, agent) = (event.to_owned(), agent.to_owned());
+        let entry = HistoryEntry { at, event, agent, turn, reason, seconds, next_agent };
+        self.history.push_back(entry);
         while self.history.len() > HISTORY_MAX {
             self.history.pop_front();
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aldis_engine::{Answer, AnyHandle, Dialects, Engine, EngineError, Members, NewRun};
+use aldis_engine::{AnyHandle, Dialects, Engine, EngineError, Members, NewRun, RequestOutcome};
 use aldis_machine::turns::{Config, HumanInterrupt, Start, State, TurnOrder};
 use aldis_signal::Dialect;
 use aldis_store::{Driver, RunFilter, RunId, Source, Store};
@@ -241,7 +241,7 @@ impl Servers<'_> {
     }
 }
 
-fn turn(answer: &Answer) -> Option<u64> {
+fn turn(answer: &RequestOutcome) -> Option<u64> {
     match &answer.run {
         AnyHandle::Turns(run) => Some(run.state().turn),
         _ => None,
@@ -249,7 +249,7 @@ fn turn(answer: &Answer) -> Option<u64> {
 }
 
 /// What whoever asked is told.
-fn told(answer: &Answer) -> Value {
+fn told(answer: &RequestOutcome) -> Value {
     let rules: Vec<&str> = answer.decisions.iter().map(|decision| &*decision.rule).collect();
     json!({ "rules": rules, "effects": answer.effects })
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use aldis_engine::{Answer, AnyHandle, Engine, EngineError, NOTICE, SINK};
+use aldis_engine::{AnyHandle, Engine, EngineError, NOTICE, RequestOutcome, SINK};
 use aldis_machine::{HumanCommand, run};
 use aldis_process::{Found, find_marked};
 use aldis_signal::time::Timestamp;
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Commanded {
     /// The run after it, what was decided, and what must be done.
-    pub(crate) answer: Answer,
+    pub(crate) answer: RequestOutcome,
     /// What could not be done beside the command.
     pub(crate) warnings: Vec<String>,
 }
@@ -116,8 +116,8 @@ fn abort_abandoned(
     engine: &Engine,
     now: Timestamp,
     lease: &Lease,
-    take: impl FnOnce() -> Result<Answer, EngineError>,
-) -> Result<Answer, EngineError> {
+    take: impl FnOnce() -> Result<RequestOutcome, EngineError>,
+) -> Result<RequestOutcome, EngineError> {
     let mut answer = take()?;
     if let Found::Alive(left) = find_marked(&owner_mark(&lease.run)) {
         left.end(GRACE);

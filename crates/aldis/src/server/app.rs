@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aldis_engine::{Answer, Engine, EngineError, NewRun};
+use aldis_engine::{Engine, EngineError, NewRun, RequestOutcome};
 use aldis_machine::turns::Persona;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId, Step, Store, TimerChange};
@@ -79,7 +79,7 @@ impl Commits {
     }
 
     /// Tells of a step whose answer is known.
-    pub(super) fn notify_of(&self, answer: &Answer) {
+    pub(super) fn notify_of(&self, answer: &RequestOutcome) {
         if !answer.repeated {
             self.decisions.made(answer.run.machine(), answer.decisions.len());
         }

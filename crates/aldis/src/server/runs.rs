@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 
 use aldis_engine::{
-    Answer, AnyHandle, Engine, EngineError, Members, NewRun, Preparation, Prepared,
+    AnyHandle, Engine, EngineError, Members, NewRun, Preparation, Prepared, RequestOutcome,
 };
 use aldis_machine::{Decision, HumanCommand};
 use aldis_signal::time::Timestamp;
@@ -60,9 +60,9 @@ pub(super) struct Taken {
     pub(super) repeated: bool,
 }
 
-impl From<Answer> for Taken {
-    fn from(answer: Answer) -> Self {
-        let Answer { run, effects, decisions, repeated } = answer;
+impl From<RequestOutcome> for Taken {
+    fn from(answer: RequestOutcome) -> Self {
+        let RequestOutcome { run, effects, decisions, repeated } = answer;
         Self { run: Arc::new(run), effects, decisions, warnings: Vec::new(), repeated }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use aldis_engine::{Question, Snapshot};
+use aldis_engine::{OpenQuestion, Snapshot};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     Cursor, Decision, DecisionFilter, RunFilter, RunId, RunSummary, Store, StoreError,
@@ -37,7 +37,7 @@ pub(crate) struct Scene {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asks {
     pub(crate) run: RunId,
-    pub(crate) question: Question,
+    pub(crate) question: OpenQuestion,
 }
 
 impl Scene {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use aldis_engine::{Question, Snapshot, State};
+use aldis_engine::{OpenQuestion, Snapshot, State};
 use aldis_machine::stagnation::Level;
 use aldis_machine::turns::TurnHolder;
 use aldis_machine::{Evidence, delivery, phases, run, turns};
@@ -55,7 +55,7 @@ pub(crate) struct RunView {
     /// What happened in a channel, the latest first.
     pub(crate) history: Vec<(Timestamp, String)>,
     /// What waits for a human, the oldest first.
-    pub(crate) questions: Vec<Question>,
+    pub(crate) questions: Vec<OpenQuestion>,
 }
 
 impl RunView {

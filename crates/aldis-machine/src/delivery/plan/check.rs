@@ -1,6 +1,6 @@
 //! What makes a plan unusable, and what its author should know.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Plan, PlanProblem, TaskSpec};
 
@@ -23,24 +23,24 @@ impl Plan {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn check(&self, lines: &[usize]) -> Vec<PlanProblem> {
-        let mut report = Report { problems: Vec::new(), lines };
+        let mut found = PlanCheck { problems: Vec::new(), lines };
         if self.tasks.is_empty() {
-            report.fatal(None, "the plan has no tasks", "write down at least one");
+            found.fatal(None, "the plan has no tasks", "write down at least one");
         }
         if self.tasks.len() > TASKS_MAX {
             let what = format!("the plan has {} tasks", self.tasks.len());
-            report.fatal(None, what, "100000 are the most; split it");
+            found.fatal(None, what, "100000 are the most; split it");
         }
         let mut known: HashMap<String, usize> = HashMap::new();
         for (no, task) in self.tasks.iter().enumerate() {
-            report.task(no, task);
+            found.task(no, task);
             if let Some(first) = known.insert(task.id.to_lowercase(), no) {
-                let what = match report.line(first) {
+                let what = match found.line(first) {
                     0 => format!("there are two tasks `{}`", task.id),
                     before => format!("there is a task `{}` in line {before} already", task.id),
                 };
                 let help = "give each task an id of its own; case makes no difference";
-                report.fatal(Some(no), what, help);
+                found.fatal(Some(no), what, help);
             }
         }
         let numbers: HashMap<&str, usize> =
@@ -53,7 +53,7 @@ impl Plan {
                     None => "add the task, or remove the need".to_owned(),
                 };
                 let what = format!("`{}` needs `{need}`, which is no task of the plan", task.id);
-                report.fatal(Some(no), what, help);
+                found.fatal(Some(no), what, help);
             }
         }
         if let Some(cycle) = cycle(&self.tasks, &numbers) {
@@ -63,19 +63,19 @@ impl Plan {
             path.extend((cycle.len() > CYCLE_MAX).then_some("..."));
             path.extend(first);
             let what = format!("the tasks need one another: {}", path.join(" -> "));
-            report.fatal(cycle.first().copied(), what, "remove one of these needs");
+            found.fatal(cycle.first().copied(), what, "remove one of these needs");
         }
-        report.problems
+        found.problems
     }
 }
 
 /// What is wrong, and where.
-struct Report<'l> {
+struct PlanCheck<'l> {
     problems: Vec<PlanProblem>,
     lines: &'l [usize],
 }
 
-impl Report<'_> {
+impl PlanCheck<'_> {
     fn line(&self, task: usize) -> usize {
         self.lines.get(task).copied().unwrap_or(0)
     }
@@ -107,39 +107,28 @@ impl Report<'_> {
     }
 }
 
-/// Returns the first cycle of needs, by number.
+/// Returns the first cycle of needs, by number: what is left when every task is taken away whose needs
+/// are met (Kahn's algorithm) leads into one, whichever need is followed.
 fn cycle(tasks: &[TaskSpec], numbers: &HashMap<&str, usize>) -> Option<Vec<usize>> {
-    // 0 unseen, 1 on the path, 2 done.
-    let mut seen = vec![0_u8; tasks.len()];
-    for start in 0..tasks.len() {
-        // The path, and how many needs of each were followed.
-        let mut path: Vec<(usize, usize)> = vec![(start, 0)];
-        while let Some((no, next)) = path.last_mut() {
-            let (at, task) = (*no, tasks.get(*no)?);
-            let mark = seen.get_mut(at)?;
-            if *mark == 2 {
-                path.pop();
-                continue;
-            }
-            *mark = 1;
-            let Some(need) = task.needs.get(*next) else {
-                *mark = 2;
-                path.pop();
-                continue;
-            };
-            *next += 1;
-            let Some(need) = numbers.get(need.as_str()).copied() else { continue };
-            match seen.get(need)? {
-                0 => path.push((need, 0)),
-                1 => {
-                    let from = path.iter().position(|(no, _)| *no == need)?;
-                    return Some(path.split_off(from).into_iter().map(|(no, _)| no).collect());
-                }
-                _ => {}
-            }
+    let needs = |no: usize| tasks[no].needs.iter().filter_map(|need| numbers.get(&**need).copied());
+    let mut dependents = vec![Vec::new(); tasks.len()];
+    let mut unmet: Vec<usize> = (0..tasks.len()).map(|no| needs(no).count()).collect();
+    (0..tasks.len()).for_each(|no| needs(no).for_each(|need| dependents[need].push(no)));
+    let mut met: Vec<usize> = (0..tasks.len()).filter(|no| unmet[*no] == 0).collect();
+    while let Some(no) = met.pop() {
+        for dependent in &dependents[no] {
+            unmet[*dependent] -= 1;
+            met.extend((unmet[*dependent] == 0).then_some(*dependent));
         }
     }
-    None
+    let (mut path, mut seen) = (Vec::new(), HashSet::new());
+    let mut no = unmet.iter().position(|unmet| *unmet > 0)?;
+    while seen.insert(no) {
+        path.push(no);
+        no = needs(no).find(|need| unmet[*need] > 0)?;
+    }
+    let begins = path.iter().position(|on_path| *on_path == no)?;
+    Some(path.split_off(begins))
 }
 
 fn is_id(text: &str) -> bool {

@@ -15,7 +15,7 @@ fn parts_fit_together_again() {
     let again = State::from_parts(run.clone(), tasks).unwrap();
     assert_eq!(again, scene.state);
     let error = State::from_parts(run, Vec::new()).unwrap_err();
-    assert!(error.to_string().contains("no task number 0"), "{error}");
+    assert!(error.contains("no task number 0"), "{error}");
 }
 
 #[test]

@@ -55,6 +55,18 @@ fn prompts_scan_to_nothing() {
     }
 }
 
+/// An agent whose session lost its memory reads where the run is.
+#[test]
+fn a_later_phase_says_what_is_complete() {
+    let mut state = run_in("expansion");
+    assert!(!state.start_prompt().contains("Complete so far"));
+    says(&mut state, 1, &block("EXPANSION_COMPLETE"));
+    let outcome = says(&mut state, 2, &block("INIT_COMPLETE"));
+    let prompt = prompt_of(&outcome);
+    let complete = "**Complete so far:** expansion and init. Continue from what is there.";
+    assert!(prompt.contains(complete), "{prompt}");
+}
+
 #[test]
 fn prompts_of_other_dialects_scan_to_nothing() {
     for name in ["chorus", "promise", "pilot", "delivery", "ralph-status", "ralphex", "axiom"] {

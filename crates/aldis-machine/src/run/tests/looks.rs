@@ -75,9 +75,9 @@ fn a_driver_that_does_not_look_is_followed() {
 fn a_claim_about_a_tree_that_cannot_be_inspected_is_refused() {
     let error = Some("git status: timed out".to_owned());
     let unknown = Event::Looked(WorkTree { error, ..WorkTree::default() });
-    type Change = fn(&mut Config);
+    type Edit = fn(&mut Config);
     for (name, change, text, done) in [
-        ("plain", (|_| {}) as Change, "<chorus>COMPLETE</chorus>", true),
+        ("plain", (|_| {}) as Edit, "<chorus>COMPLETE</chorus>", true),
         ("clean", |config| config.require_clean = true, "<chorus>COMPLETE</chorus>", false),
         ("commit", |config| config.require_commit = true, "<chorus>COMPLETE</chorus>", false),
         ("merge", |_| {}, "<chorus>RESOLVED</chorus>", false),

@@ -348,7 +348,7 @@ fn no_limit_is_0() {
         let mut changed = usual.clone();
         changed[key] = 0.into();
         let config: Config = serde_json::from_value(changed).unwrap();
-        assert_eq!(config.check(), Err(ConfigError { key }), "{key}");
+        assert_eq!(config.check(), Err(ConfigError { key: key.to_owned() }), "{key}");
     }
 }
 

@@ -40,7 +40,7 @@ fn modes_without_turns_let_messages_pass() {
 fn a_single_agent_stays_alone() {
     let mut state = channel_with(&["pm"], |start| start.config.mode = Some(Mode::Single));
     let agent = "dev".to_owned();
-    let add = Event::Add { agent, position: Position::End, persona: None };
+    let add = Event::Add { agent, position: QueuePosition::End, persona: None };
     assert_eq!(state.on_event(at(1), &add).warnings().len(), 1);
     let outcome = says(&mut state, 2, "pm", "TURN_COMPLETE");
     assert_eq!(outcome.replies()[0].next_agent.as_deref(), Some("pm"));
@@ -75,7 +75,7 @@ fn by_priority_newcomers_take_their_place() {
         }
     });
     let agent = "mid".to_owned();
-    state.on_event(at(1), &Event::Add { agent, position: Position::End, persona: None });
+    state.on_event(at(1), &Event::Add { agent, position: QueuePosition::End, persona: None });
     assert_eq!(state.queue, ["high", "mid", "low"]);
     assert_eq!(state.active_agent(), Some("high"));
 }

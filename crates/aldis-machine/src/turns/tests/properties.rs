@@ -23,9 +23,9 @@ fn agent() -> impl Strategy<Value = String> {
 fn happening() -> impl Strategy<Value = Happening> {
     let turn = || proptest::option::of(-2_i64..2);
     let position = prop_oneof![
-        Just(Position::Start),
-        Just(Position::End),
-        (0_usize..5).prop_map(Position::At)
+        Just(QueuePosition::Start),
+        Just(QueuePosition::End),
+        (0_usize..5).prop_map(QueuePosition::At)
     ];
     let name = || "ada".to_owned();
     let other = prop_oneof![

@@ -321,12 +321,12 @@ fn the_queue_changes_without_moving_the_floor() {
     };
     let remove = |agent: &str| Event::Remove { agent: agent.to_owned() };
     for (name, event, queue, index, active) in [
-        ("end", add("x", Position::End), "a b c x", 1, "b"),
-        ("start", add("x", Position::Start), "x a b c", 2, "b"),
-        ("at the active place", add("x", Position::At(1)), "a x b c", 2, "b"),
-        ("behind it", add("x", Position::At(2)), "a b x c", 1, "b"),
-        ("far behind", add("x", Position::At(99)), "a b c x", 1, "b"),
-        ("known already", add("c", Position::Start), "a b c", 1, "b"),
+        ("end", add("x", QueuePosition::End), "a b c x", 1, "b"),
+        ("start", add("x", QueuePosition::Start), "x a b c", 2, "b"),
+        ("at the active place", add("x", QueuePosition::At(1)), "a x b c", 2, "b"),
+        ("behind it", add("x", QueuePosition::At(2)), "a b x c", 1, "b"),
+        ("far behind", add("x", QueuePosition::At(99)), "a b c x", 1, "b"),
+        ("known already", add("c", QueuePosition::Start), "a b c", 1, "b"),
         ("remove before", remove("a"), "b c", 0, "b"),
         ("remove behind", remove("c"), "a b", 1, "b"),
         ("remove the active one", remove("b"), "a c", 1, "c"),
@@ -356,7 +356,7 @@ fn the_last_of_the_queue_is_followed_by_the_first() {
     assert_eq!(outcome.decisions.len(), 1);
     // Whoever comes next has the floor at once.
     let agent = "c".to_owned();
-    state.on_event(at(4), &Event::Add { agent, position: Position::End, persona: None });
+    state.on_event(at(4), &Event::Add { agent, position: QueuePosition::End, persona: None });
     assert_eq!(state.active_agent(), Some("c"));
 }
 
@@ -369,7 +369,7 @@ fn a_crash_takes_the_agent_out_and_tells_the_channel() {
     assert_eq!((state.agent_state("pm"), state.active_agent()), (AgentState::Offline, Some("dev")));
     assert_eq!(state.on_event(at(2), &crash), Outcome::default(), "once is enough");
     let agent = "pm".to_owned();
-    state.on_event(at(3), &Event::Add { agent, position: Position::End, persona: None });
+    state.on_event(at(3), &Event::Add { agent, position: QueuePosition::End, persona: None });
     assert_eq!(state.agent_state("pm"), AgentState::Queued);
 }
 
@@ -438,7 +438,7 @@ fn personas_are_few() {
     for (agent, refused) in [("new", 1), ("p7", 0)] {
         let (agent, persona) = (agent.to_owned(), Some(persona(1, None)));
         let outcome =
-            state.on_event(at(1), &Event::Add { agent, position: Position::End, persona });
+            state.on_event(at(1), &Event::Add { agent, position: QueuePosition::End, persona });
         assert_eq!(outcome.warnings().len(), refused);
     }
     assert_eq!(state.personas.len(), 1_024);

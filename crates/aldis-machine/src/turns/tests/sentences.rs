@@ -33,7 +33,7 @@ const REMOVE: fn(String) -> Event = |agent| Event::Remove { agent };
 const CRASH: fn(String) -> Event = |agent| Event::Crashed { agent };
 const NEXT: fn(String) -> Event = |agent| Event::Next { agent, turn: None };
 const ADD: fn(String) -> Event =
-    |agent| Event::Add { agent, position: Position::End, persona: None };
+    |agent| Event::Add { agent, position: QueuePosition::End, persona: None };
 
 const MESSAGES: &[(&str, Happens)] = &[
     ("keyword", |s| says(s, 1, "pm", "Yes. TURN_COMPLETE")),

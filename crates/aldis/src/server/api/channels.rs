@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aldis_engine::{EngineError, State as RunState};
 use aldis_machine::Machine as _;
-use aldis_machine::turns::{self, Config, Persona, Position, ReplyReason};
+use aldis_machine::turns::{self, Config, Persona, QueuePosition, ReplyReason};
 use aldis_store::{RunFilter, RunId, Source};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -121,7 +121,7 @@ happenings! {
         /// `start`, `end` or a place from 0; the end where nothing is said.
         #[serde(default)]
         #[schemars(schema_with = "position_schema")]
-        position: Option<Position>,
+        position: Option<QueuePosition>,
         /// What is known about it.
         #[serde(default)]
         #[schemars(schema_with = "persona_schema")]

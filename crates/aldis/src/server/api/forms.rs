@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use aldis_engine::{Members, Question, Snapshot};
+use aldis_engine::{Members, OpenQuestion, Snapshot};
 use aldis_machine::Decision;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
@@ -71,7 +71,7 @@ pub(super) struct AskedQuestion {
 }
 
 impl AskedQuestion {
-    pub(super) fn new(run: &RunId, Question { id, text, asked_at, .. }: Question) -> Self {
+    pub(super) fn new(run: &RunId, OpenQuestion { id, text, asked_at, .. }: OpenQuestion) -> Self {
         Self { run: run.to_string(), id, text, asked_at }
     }
 }
