@@ -91,6 +91,9 @@ static LIMIT: LazyLock<RegexSet> = LazyLock::new(|| {
         r"gateway time-?out",
         r"connection error",
         r"stream disconnected",
+        r"fetch failed",
+        r"socket hang up",
+        r"\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH)\b",
     ])
 });
 
@@ -162,6 +165,8 @@ mod tests {
             "API Error: Connection error.",
             "stream disconnected before completion",
             "unexpected status 503 Service Unavailable",
+            "TypeError: fetch failed",
+            "connect ECONNREFUSED 127.0.0.1:443",
         ] {
             assert_eq!(kind(text), Kind::Limit, "{text}");
         }

@@ -100,7 +100,7 @@ pub(super) struct DeliverArgs {
     no_wait: bool,
 
     /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the delivery
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     detach: bool,
 
     /// Do not show each decision

@@ -91,7 +91,7 @@ pub(super) struct RunArgs {
     fresh: bool,
 
     /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the run
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     detach: bool,
 
     /// Do not show what the agent writes

@@ -108,10 +108,16 @@ impl RunLaunch {
                 None => Ok(()),
             };
         };
-        launch.options.allow.extend(args.allow.iter().cloned());
-        launch.options.allow.dedup();
+        let known = &mut launch.options.allow;
+        for tool in &args.allow {
+            if !known.contains(tool) {
+                known.push(tool.clone());
+            }
+        }
         launch.options.yolo |= args.yolo;
-        launch.options.model = args.model.clone().or(launch.options.model.take());
+        if args.model.is_some() {
+            launch.options.model.clone_from(&args.model);
+        }
         launch.fresh |= args.fresh;
         Host::headless(&launch.name)?.0.check_options(&launch.options)
     }

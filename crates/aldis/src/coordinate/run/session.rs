@@ -53,7 +53,8 @@ impl CurrentSession {
     /// Takes what the host counts. Returns what of it is this agent's.
     pub(super) fn spent(&mut self, agent: Option<&Session<'_>>, counted: Usage) -> Usage {
         self.spent = counted;
-        less(counted, agent.map_or(Usage::default(), |agent| agent.counted_before(self.before)))
+        let before = agent.map(|agent| agent.counted_before(self.before));
+        less(counted, before.unwrap_or_default())
     }
 }
 
