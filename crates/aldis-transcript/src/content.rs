@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::ending::Form;
 use super::item::{Call, CallResult, Item, tool, user};
 use super::members::{Members, Raw, elements, member_strings, string};
 use super::out::join;
@@ -104,6 +105,8 @@ fn block(raw: Raw<'_>) -> Block<'_> {
                 id: response.str("id"),
                 name: response.str("name"),
                 content: response.get("response"),
+                is_error: response.object("response").has("error"),
+                form: Some(Form::Labelled),
                 ..CallResult::default()
             })
         }
@@ -114,6 +117,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
             id: block.str("tool_use_id"),
             content: block.get("content"),
             is_error: block.is_true("is_error"),
+            form: Some(Form::First),
             ..CallResult::default()
         }),
         "thinking" => Item::Thought(raw),

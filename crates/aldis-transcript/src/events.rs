@@ -20,7 +20,7 @@ mod text;
 pub(crate) mod trouble;
 
 use aldis_signal::time::Timestamp;
-pub(crate) use fold::Events;
+pub(crate) use fold::{Events, Ledger, Recent, clip};
 pub use resets::{Zone, resets_at};
 
 /// One thing that a host reports about itself. Exhaustive: a supervisor has a use for each.
@@ -30,8 +30,25 @@ pub enum HostEvent {
     Session(String),
     /// The agent or a sub-agent used a tool: evidence of work. Once per call.
     Tool {
+        /// The host's name for this call; empty where it has none.
+        call: String,
         /// Which one, as the host calls it.
         name: String,
+        /// What it works on, in one line: a command, a path, a pattern; empty where the host does not say.
+        about: String,
+        /// Whether that is a command of a shell.
+        is_command: bool,
+        /// How many lines it adds and how many it removes, where the call itself says so.
+        lines: Option<(u64, u64)>,
+    },
+    /// A call of a tool is over. Once per call that has a name.
+    ToolEnded {
+        /// The host's name for the call.
+        call: String,
+        /// Whether it failed, as far as the host says.
+        failed: bool,
+        /// The exit code of a command, where the host names it.
+        exit_code: Option<i64>,
     },
     /// The host denied the agent a permission. Once per call, where the host says so at all.
     Denied {

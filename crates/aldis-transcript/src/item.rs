@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
+use super::ending::Form;
 use super::events::trouble::{self, Kind};
 use super::history::{Link, Rewind, Standing};
 use super::json::Malformed;
@@ -62,18 +63,37 @@ pub(crate) struct Wanted<'w> {
     signals_only: bool,
     /// An agent was called: its result may signal.
     has_agents: bool,
+    /// Somebody wants to know what happened, and so all of every line.
+    is_whole: bool,
     matters: Cell<Option<bool>>,
 }
 
 impl<'w> Wanted<'w> {
     /// `filter` says of raw JSON whether it can hold anything of interest.
     pub(crate) fn new(line: &'w [u8], filter: &'w dyn Fn(&[u8]) -> bool) -> Self {
-        Self { line, filter, signals_only: false, has_agents: false, matters: Cell::new(None) }
+        Self {
+            line,
+            filter,
+            signals_only: false,
+            has_agents: false,
+            is_whole: false,
+            matters: Cell::new(None),
+        }
     }
 
     /// Leaves out what cannot signal: of results, all if no agent was called.
     pub(crate) fn signals_only(self, has_agents: bool) -> Self {
         Self { signals_only: true, has_agents, ..self }
+    }
+
+    /// Asks for all of every line.
+    pub(crate) fn whole(self) -> Self {
+        Self { is_whole: true, ..self }
+    }
+
+    /// Returns whether all of every line is asked for.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns whether the line can hold anything of interest. Asked once.
@@ -159,6 +179,10 @@ pub(crate) enum Item<'a> {
     Removed { id: Cow<'a, str> },
     /// Part of the conversation was taken back.
     Rewind(Rewind<'a>),
+    /// Somebody interrupted the agent.
+    Interrupted,
+    /// The host replaced the conversation by a summary.
+    Compacted,
 }
 
 /// Which channels of a stream.
@@ -230,6 +254,16 @@ pub(crate) struct CallResult<'a> {
     /// The host's own record of the answer, which may say more.
     pub(crate) copy: Option<Raw<'a>>,
     pub(crate) is_error: bool,
+    /// The call was not run: a person or the host refused.
+    pub(crate) is_refused: bool,
+    /// The command still runs.
+    pub(crate) is_left_running: bool,
+    /// More of this answer follows.
+    pub(crate) is_partial: bool,
+    /// The exit code of a command, where a member names it.
+    pub(crate) exit_code: Option<i64>,
+    /// How the text says how a command ended, where it does.
+    pub(crate) form: Option<Form>,
     /// The host's name for the sub-agent that answers.
     pub(crate) agent: Option<Cow<'a, str>>,
 }
@@ -356,6 +390,14 @@ impl Cost {
         Self { micro_dollars: (dollars * 1e6).round() as u64, ..self }
     }
 
+    /// Returns the larger of each.
+    pub(crate) fn at_least(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.max(other.tokens),
+            micro_dollars: self.micro_dollars.max(other.micro_dollars),
+        }
+    }
+
     pub(crate) fn plus(self, more: Self) -> Self {
         Self {
             tokens: self.tokens.saturating_add(more.tokens),
@@ -408,12 +450,15 @@ pub(crate) fn is_feedback(text: &str) -> bool {
     FEEDBACK.iter().any(|start| text.starts_with(start))
 }
 
+/// How a line begins that says that a user interrupted the agent.
+pub(crate) const INTERRUPTED: &str = "[Request interrupted by user";
+
 /// How hooks' feedback begins that hosts write in a user's name without marking it.
 const FEEDBACK: [&str; 2] = ["Stop hook feedback:", "<hook_prompt"];
 
 /// How other texts begin that hosts write in a user's name without marking them.
 const NOTICES: [&str; 11] = [
-    "[Request interrupted by user",
+    INTERRUPTED,
     "<local-command-",
     "<bash-stdout>",
     "<bash-stderr>",

@@ -9,8 +9,11 @@
 //! [line summaries](summarize) are folds over items, so what a host writes is understood in one
 //! place.
 
+mod about;
+pub mod activity;
 mod content;
 mod detect;
+mod ending;
 pub mod events;
 mod format;
 mod history;
@@ -25,6 +28,7 @@ mod summary;
 
 use std::fmt;
 
+use activity::{Activities, Activity};
 pub use detect::detect;
 use events::{Events, HostEvent, Zone};
 pub use format::{Format, HOSTS, Input};
@@ -40,6 +44,8 @@ use aldis_signal::time::Timestamp;
 /// What live output holds. Exhaustive: there is nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
+    /// What happened.
+    Activity(Box<Activity>),
     /// What the host reports about itself.
     Event(HostEvent),
     /// What somebody says.
@@ -77,6 +83,7 @@ pub struct Reader<'f> {
     decoder: Option<Box<dyn Decode>>,
     messages: Box<Messages>,
     events: Option<Box<Events>>,
+    activities: Option<Box<Activities>>,
     lines: Lines,
     /// A document that is spread over lines, until its end.
     document: Option<Vec<u8>>,
@@ -102,6 +109,7 @@ impl<'f> Reader<'f> {
             decoder,
             messages: Box::new(messages),
             events: None,
+            activities: None,
             lines: Lines::default(),
             document: None,
             text: Vec::new(),
@@ -189,6 +197,36 @@ impl<'f> Reader<'f> {
         self
     }
 
+    /// Asks for what happened, too, with [`push_live`](Self::push_live), in files as in streams; plain
+    /// text has no activities. `local` is the zone of clock times that name none.
+    ///
+    /// ```
+    /// use aldis_signal::time::Timestamp;
+    /// use aldis_transcript::activity::{Fact, ToolEnd};
+    /// use aldis_transcript::events::Zone;
+    /// use aldis_transcript::{Format, Output, Reader};
+    ///
+    /// let stream = br#"{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"make","exit_code":2}}"#;
+    /// let mut found = Vec::new();
+    /// let mut reader = Reader::new(Format::CodexExec).with_activities(Zone::utc());
+    /// let now = Timestamp::from_millis(0);
+    /// reader.push_live(stream, now, &mut |output| found.push(output));
+    /// reader.finish_live(now, &mut |output| found.push(output));
+    /// let tools = found.iter().filter_map(|output| match output {
+    ///     Output::Activity(activity) => match &activity.fact {
+    ///         Fact::Tool(tool) => Some((&*tool.what, tool.end, tool.exit)),
+    ///         _ => None,
+    ///     },
+    ///     _ => None,
+    /// });
+    /// assert_eq!(tools.collect::<Vec<_>>(), [("make", ToolEnd::Failed, Some(2))]);
+    /// ```
+    #[must_use]
+    pub fn with_activities(mut self, local: Zone) -> Self {
+        self.activities = Some(Box::new(Activities::new(local)));
+        self
+    }
+
     /// Reads the next chunk, giving `sink` the messages that are complete.
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
         self.push_live(chunk, NO_TIME, &mut messages_to(sink));
@@ -249,6 +287,9 @@ impl<'f> Reader<'f> {
             signals_only: self.signals_only,
         };
         self.messages.finish(&mut out);
+        if let Some(activities) = self.activities.take() {
+            activities.finish(&mut |activity| sink(Output::Activity(Box::new(activity))));
+        }
         if let Some(events) = self.events.take() {
             events.finish(now, &mut |event| sink(Output::Event(event)));
         }
@@ -292,11 +333,21 @@ impl<'f> Reader<'f> {
         if self.signals_only {
             wanted = wanted.signals_only(self.messages.has_agents());
         }
+        if self.activities.is_some() {
+            wanted = wanted.whole();
+        }
         let (messages, agent, is_live) = (&mut self.messages, &self.agent, self.format.is_live());
         let mut events = self.events.as_mut();
+        let mut activities = self.activities.as_mut();
         let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {
+            // What was said before something happened is told before it.
+            let mut happened = Vec::new();
             if let Some(events) = events.as_mut().filter(|_| is_live) {
-                events.entry(&entry, now, &mut |event| sink(Output::Event(event)));
+                events.entry(&entry, now, &mut |event| happened.push(event));
+            }
+            if let Some(activities) = &mut activities {
+                let mut sink = |activity| sink(Output::Activity(Box::new(activity)));
+                activities.entry(&entry, number, &mut sink);
             }
             if let Some(agent) = agent {
                 entry.turn_to(agent);
@@ -309,6 +360,7 @@ impl<'f> Reader<'f> {
                 signals_only: self.signals_only,
             };
             messages.take(Source { number, bytes, wanted: &wanted }, entry, &mut out);
+            happened.into_iter().for_each(|event| sink(Output::Event(event)));
         };
         if decode_line(&mut **decoder, bytes, &wanted, &mut each).is_err() {
             self.skipped += 1;

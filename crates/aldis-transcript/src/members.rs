@@ -160,6 +160,11 @@ impl<'a> Members<'a> {
         })
     }
 
+    /// Returns a number that may be negative, such as an exit code.
+    pub(crate) fn integer(&self, name: &str) -> Option<i64> {
+        self.member(name)?.parse()
+    }
+
     /// Returns a moment.
     pub(crate) fn time(&self, name: &str) -> Option<Timestamp> {
         time(self.get(name)?)

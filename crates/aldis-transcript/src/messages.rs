@@ -169,6 +169,8 @@ impl Messages {
             | Item::Denied { .. }
             | Item::Retry { .. }
             | Item::Trouble(_)
+            | Item::Interrupted
+            | Item::Compacted
             | Item::End { .. } => {}
         }
     }

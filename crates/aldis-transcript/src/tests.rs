@@ -420,7 +420,7 @@ proptest! {
         let mut found = Vec::new();
         let mut sink = |output| match output {
             Output::Message(message) => found.push(message),
-            Output::Event(_) => {}
+            Output::Activity(_) | Output::Event(_) => {}
         };
         let mut reader = Reader::new(format).with_filter(&marked).following().with_events(Zone::utc());
         bytes.chunks(size).for_each(|chunk| reader.push_live(chunk, now, &mut sink));

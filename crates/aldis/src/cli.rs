@@ -18,8 +18,10 @@ mod log;
 mod logging;
 mod output;
 mod plan;
+mod postmortem;
 mod prompt;
 mod replay;
+mod report;
 mod run;
 mod scan;
 mod schema;
@@ -103,8 +105,10 @@ enum Command {
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
+    Postmortem(postmortem::PostmortemArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    Report(report::ReportArgs),
     /// Resume a paused run
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
@@ -180,13 +184,30 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     };
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
+    io.verbose = cli.logging.is_verbose();
     if let Some(manner) = cli.command.logs()
         && let Err(error) = cli.logging.start(manner, io.color_stderr)
     {
         report(io, &error);
         return Outcome::Error.code();
     }
-    let result = match cli.command {
+    // Nothing after it may change what the host is told.
+    if let Command::Hook(args) = &cli.command {
+        return hook::run(io, args).code();
+    }
+    let result = perform(io, cli.command);
+    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
+        Ok(outcome) => outcome.code(),
+        Err(CommandError::Closed) => Outcome::Yes.code(),
+        Err(error) => {
+            report(io, &error);
+            Outcome::Error.code()
+        }
+    }
+}
+
+fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
+    match command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
         Command::Answer(args) => control::answer(io, &args),
@@ -200,15 +221,16 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
-        // Nothing after it may change what the host is told.
-        Command::Hook(args) => return hook::run(io, &args).code(),
+        Command::Hook(args) => Ok(hook::run(io, &args)),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
         Command::Plan(command) => plan::run(io, command),
+        Command::Postmortem(args) => postmortem::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Report(args) => report::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
@@ -223,14 +245,6 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
-    };
-    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
-        Ok(outcome) => outcome.code(),
-        Err(CommandError::Closed) => Outcome::Yes.code(),
-        Err(error) => {
-            report(io, &error);
-            Outcome::Error.code()
-        }
     }
 }
 

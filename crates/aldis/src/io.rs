@@ -29,6 +29,8 @@ pub struct Io {
     pub color_stdout: bool,
     /// Whether [`Color::Auto`] means colour on standard error.
     pub color_stderr: bool,
+    /// Whether people want to see more than usual.
+    pub verbose: bool,
     /// Where the state is kept, if not where the environment says.
     pub state_dir: Option<PathBuf>,
 }
@@ -44,6 +46,7 @@ impl Io {
             stderr: Box::new(io::stderr()),
             color_stdout: wanted && io::stdout().is_terminal(),
             color_stderr: wanted && io::stderr().is_terminal(),
+            verbose: false,
             state_dir: None,
         }
     }

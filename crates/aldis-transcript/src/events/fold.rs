@@ -7,7 +7,8 @@ use super::HostEvent;
 use super::resets::{Zone, resets_at};
 use super::text::Tail;
 use super::trouble::Kind;
-use crate::item::{Cost, Entry, Item, Text, Until, Usage, Verdict};
+use crate::about::{Told, told};
+use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -19,7 +20,8 @@ pub(crate) struct Events {
     tail: Tail,
     has_ended: bool,
     session: Option<String>,
-    calls: Recent<()>,
+    /// The last calls, and whether each is over.
+    calls: Recent<bool>,
     parts: Ledger,
     spent: Cost,
     error: Option<HostError>,
@@ -92,11 +94,11 @@ impl Fold<'_> {
         match item {
             Item::Session(id) => self.session(id),
             Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
-            Item::Call(call) => self.tool(&call.id, &call.name),
+            Item::Call(call) => self.tool(call),
+            Item::Result(result) if !result.is_partial => self.tool_ended(result),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
-                self.known.parts.note(part, *cost);
-                let total = self.known.parts.total;
+                let total = self.known.parts.note(part, *cost);
                 self.spent(total);
             }
             Item::Denied { tool, what } => self.denied(tool, what),
@@ -122,17 +124,30 @@ impl Fold<'_> {
     }
 
     /// A tool was called; calls with a name are told once.
-    fn tool(&mut self, call: &str, name: &str) {
+    fn tool(&mut self, Call { id, name, about, input }: &Call<'_>) {
         self.worked();
+        let call = clip(id, NAME_MAX);
         if !call.is_empty() {
-            let call = clip(call, NAME_MAX);
             if self.known.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.known.calls.insert(&call, ());
+            self.known.calls.insert(&call, false);
         }
-        let name = if name.is_empty() { "tool" } else { name };
-        (self.sink)(HostEvent::Tool { name: clip(name, NAME_MAX) });
+        let name = clip(if name.is_empty() { "tool" } else { name }, NAME_MAX);
+        let Told { about, is_command, lines, .. } = told(about.or(*input));
+        let about = clip(&about, ABOUT_MAX);
+        (self.sink)(HostEvent::Tool { call, name, about, is_command, lines });
+    }
+
+    /// A call was answered; one that nobody made is not told.
+    fn tool_ended(&mut self, result: &CallResult<'_>) {
+        let call = clip(&result.id, NAME_MAX);
+        let Some(is_over) = self.known.calls.get_mut(&call) else { return };
+        if !std::mem::replace(is_over, true) {
+            let exit_code = result.ending().exit;
+            let failed = result.is_error || exit_code.is_some_and(|code| code != 0);
+            (self.sink)(HostEvent::ToolEnded { call, failed, exit_code });
+        }
     }
 
     /// A tool was denied.
@@ -149,12 +164,8 @@ impl Fold<'_> {
 
     /// Gives out the total costs if they grew.
     fn spent(&mut self, total: Cost) {
-        let known = self.known.spent;
-        let most = Cost {
-            tokens: known.tokens.max(total.tokens),
-            micro_dollars: known.micro_dollars.max(total.micro_dollars),
-        };
-        if most != known {
+        let most = self.known.spent.at_least(total);
+        if most != self.known.spent {
             self.known.spent = most;
             (self.sink)(HostEvent::Spent {
                 tokens: most.tokens,
@@ -230,17 +241,19 @@ impl Fold<'_> {
 
 /// Costs of parts that may be told more than once.
 #[derive(Debug, Default)]
-struct Ledger {
+pub(crate) struct Ledger {
     total: Cost,
     parts: Recent<Cost>,
 }
 
 impl Ledger {
-    /// Notes what the part of this name costs, replacing a smaller sum for the same part.
-    fn note(&mut self, part: &str, cost: Cost) {
+    /// Notes what the part of this name costs, replacing a smaller sum for the same part. Returns the
+    /// sum of all.
+    pub(crate) fn note(&mut self, part: &str, cost: Cost) -> Cost {
         let Some(known) = self.parts.get_mut(part) else {
             self.total = self.total.plus(cost);
-            return self.parts.insert(part, cost);
+            self.parts.insert(part, cost);
+            return self.total;
         };
         let more = Cost {
             tokens: cost.tokens.saturating_sub(known.tokens),
@@ -248,12 +261,13 @@ impl Ledger {
         };
         *known = known.plus(more);
         self.total = self.total.plus(more);
+        self.total
     }
 }
 
 /// What is known of the last few names: whatever is told again is told soon.
 #[derive(Debug)]
-struct Recent<T> {
+pub(crate) struct Recent<T> {
     names: VecDeque<(String, T)>,
 }
 
@@ -264,13 +278,13 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         let mut latest = self.names.iter_mut().rev();
         latest.find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// Adds a name that is not known; the oldest gives way.
-    fn insert(&mut self, name: &str, value: T) {
+    pub(crate) fn insert(&mut self, name: &str, value: T) {
         if self.names.len() >= RECENT_MAX {
             self.names.pop_front();
         }
@@ -284,7 +298,7 @@ fn is_work(text: &Text<'_>, has_error: bool) -> bool {
 }
 
 /// Makes one line of a text and cuts it to so many characters.
-pub(super) fn clip(text: &str, most: usize) -> String {
+pub(crate) fn clip(text: &str, most: usize) -> String {
     let mut clipped = String::new();
     for word in text.split_whitespace() {
         if !clipped.is_empty() {
@@ -306,6 +320,8 @@ const RECENT_MAX: usize = 256;
 
 /// The most characters of a name.
 const NAME_MAX: usize = 200;
+/// The most characters of what a call is about.
+const ABOUT_MAX: usize = 200;
 /// How much of a command or path is told that was denied.
 const DENIED_MAX: usize = 200;
 

@@ -25,7 +25,7 @@ fn read<'a>(input: Input, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Hos
     let mut found = Vec::new();
     let mut sink = |output| match output {
         Output::Event(event) => found.push(event),
-        Output::Message(_) => {}
+        Output::Activity(_) | Output::Message(_) => {}
     };
     let chunks: Vec<&[u8]> = chunks.into_iter().collect();
     let format = input.resolve(&chunks.concat());
@@ -43,7 +43,14 @@ fn render(events: &[HostEvent]) -> String {
     };
     let word = |event: &HostEvent| match event {
         HostEvent::Session(id) => format!("session {id}"),
-        HostEvent::Tool { name } => format!("tool {name}"),
+        HostEvent::Tool { name, about, lines, .. } => {
+            let lines = lines.map(|(more, less)| format!(" +{more} -{less}"));
+            format!("tool {name} {about}{}", lines.unwrap_or_default()).trim_end().to_owned()
+        }
+        HostEvent::ToolEnded { call, failed, exit_code } => {
+            let code = exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+            format!("{} {call}{code}", if *failed { "failed" } else { "ended" })
+        }
         HostEvent::Denied { tool, what } => format!("denied {tool}: {what}"),
         HostEvent::Spent { tokens, micro_dollars } => format!("spent {tokens} ${micro_dollars}"),
         HostEvent::Retrying { what, until: at } => format!("retrying: {what}{}", until(at)),

@@ -132,12 +132,19 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: Raw<'a>) {
             let name = update.any_text(&["kind", "title"]).unwrap_or_default();
             let (id, input) = (update.str("toolCallId"), update.get("content").or(Some(raw)));
             items.push(Item::close());
-            items.push(Item::Call(Call { id, name, input, ..Call::default() }));
+            items.push(Item::Call(Call { id, name, about: Some(raw), input }));
         }
         "tool_call_update" => {
             let (id, content) = (update.str("toolCallId"), update.get("content").or(Some(raw)));
             items.push(Item::close());
-            items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+            let status = update.str("status");
+            items.push(Item::Result(CallResult {
+                id,
+                content,
+                is_error: status == "failed",
+                is_partial: !matches!(&*status, "completed" | "failed"),
+                ..CallResult::default()
+            }));
         }
         "state_update" => {
             let reason = update.text("stopReason");

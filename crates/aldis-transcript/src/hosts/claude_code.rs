@@ -5,10 +5,12 @@
 
 use std::borrow::Cow;
 
+use super::claude_stream::{host_error, models};
 use crate::content;
 use crate::history::{Link, Parent, Standing};
 use crate::item::{
-    CallResult, Decode, Entry, Item, Part, Text, Wanted, host, is_feedback, system, user,
+    CLAUDE_TOKENS, CallResult, Cost, Decode, Entry, INTERRUPTED, Item, Part, Text, Until, Usage,
+    Wanted, host, is_feedback, system, user,
 };
 use crate::json::Malformed;
 use crate::members::Members;
@@ -32,7 +34,7 @@ impl Decode for ClaudeCode {
         let is_wanted = if is_agents { wanted.matters() } else { wanted.others() };
         // Most of a file is the results of tools, and mostly nobody asks for them.
         let is_result = line.get("toolUseResult").is_some();
-        let is_read = is_agents || is_wanted;
+        let is_read = is_agents || is_wanted || wanted.is_whole();
         let is_entry = ENTRIES.contains(&&*kind) && (line.has("uuid") || line.has("message"));
         let is_side = line.is_true("isSidechain");
         let agent = line.text("agentId").filter(|_| is_side);
@@ -55,6 +57,9 @@ impl Decode for ClaudeCode {
             return Err(Malformed);
         }
         entry.at = line.time("timestamp").filter(|_| is_read);
+        if wanted.is_whole() {
+            happened(&mut entry.items, line, &message);
+        }
         entry.id = message.text("id").filter(|_| is_agents).or_else(|| line.text("uuid"));
         entry.cwd = line.str("cwd");
         let mut is_typed = false;
@@ -81,6 +86,40 @@ impl Decode for ClaudeCode {
     }
 }
 
+/// Reads what is no part of the conversation: costs, errors, interruptions.
+fn happened<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) {
+    match (&*line.str("type"), &*line.str("subtype")) {
+        ("assistant", _) if has_error(line) => {
+            items.extend(host_error(line, &content::text(message.get("content"))));
+        }
+        ("assistant", _) => {
+            let cost = Cost::of_tokens(&message.object("usage"), &CLAUDE_TOKENS);
+            items.extend(message.text("id").map(|id| Item::Usage(Usage::Part(id, cost))));
+        }
+        ("user", _) if content::text(message.get("content")).starts_with(INTERRUPTED) => {
+            items.push(Item::Interrupted);
+        }
+        ("system", "api_error") => {
+            let (error, until) = (line.object("error"), line.number("retryInMs").map(Until::In));
+            let what = error.text("message").or_else(|| error.object("error").text("message"));
+            items.push(Item::Retry { what: what.unwrap_or(Cow::Borrowed("API error")), until });
+        }
+        ("system", "compact_boundary") => items.push(Item::Compacted),
+        ("cost-state", _) => {
+            let cost = models(line).with_dollars(line.number("totalCostUSD"));
+            items.push(Item::Usage(Usage::Total(cost)));
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether the host wrote an agent's line to report an error.
+fn has_error(line: &Members<'_>) -> bool {
+    line.is_true("isApiErrorMessage")
+        || line.get("error").is_some()
+        || line.get("apiErrorStatus").is_some()
+}
+
 fn link<'a>(line: &Members<'a>, is_typed: bool, is_entry: bool) -> Link<'a> {
     Link {
         id: line.text("uuid"),
@@ -104,9 +143,8 @@ fn link<'a>(line: &Members<'a>, is_typed: bool, is_entry: bool) -> Link<'a> {
 
 fn assistant<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) {
     let mut content = content::read(message.any(&["content", "parts"]));
-    let has_error = line.get("error").is_some() || line.get("apiErrorStatus").is_some();
     let by = match () {
-        () if line.is_true("isApiErrorMessage") || has_error => host("API error"),
+        () if has_error(line) => host("API error"),
         () if message.str("model") == SYNTHETIC => host("synthetic message"),
         () if line.is_true("isAbortedMidStream") => Origin::assistant().dead("aborted message"),
         () => Origin::assistant(),
@@ -135,8 +173,10 @@ fn user_line<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Member
         content.items.iter_mut().find(|item| matches!(item, Item::Result(_)))
     {
         result.copy = copy;
+        let copy = line.object("toolUseResult");
+        result.is_left_running = copy.has("backgroundTaskId");
         // The host's other records know a sub-agent by the name it has here.
-        result.agent = line.object("toolUseResult").text("agentId");
+        result.agent = copy.text("agentId");
     }
     items.push(Item::Counted);
     items.extend(prompts);

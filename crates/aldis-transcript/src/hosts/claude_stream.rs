@@ -12,8 +12,8 @@ use super::claude_code::SYNTHETIC;
 use crate::content;
 use crate::events::trouble::{self, Kind, kind_of};
 use crate::item::{
-    CLAUDE_TOKENS, Channels, Cost, Decode, Entry, Item, Part, Text, Trouble, Until, Usage, Verdict,
-    Wanted, host, tool, user,
+    CLAUDE_TOKENS, Channels, Cost, Decode, Entry, INTERRUPTED, Item, Part, Text, Trouble, Until,
+    Usage, Verdict, Wanted, host, tool, user,
 };
 use crate::json::{Malformed, strings};
 use crate::members::Members;
@@ -59,6 +59,7 @@ impl Decode for ClaudeStream {
                         entry.items.extend(limit(&line.object("rate_limit_info")));
                     }
                     ("system", "api_retry") => entry.items.push(retry(line)),
+                    ("system", "compact_boundary") => entry.items.push(Item::Compacted),
                     _ => {}
                 }
                 let name = line.text("subtype").unwrap_or_else(|| kind.to_owned().into());
@@ -131,7 +132,7 @@ fn assistant<'a>(entry: &mut Entry<'a>, line: &Members<'a>, message: &Members<'a
 }
 
 /// A message that the host wrote in the agent's name.
-fn host_error<'a>(line: &Members<'a>, words: &Cow<'a, str>) -> Option<Item<'a>> {
+pub(super) fn host_error<'a>(line: &Members<'a>, words: &Cow<'a, str>) -> Option<Item<'a>> {
     let Some(error) = line.get("error") else {
         return trouble::line(words).map(|kind| Item::trouble(kind, words.clone(), None));
     };
@@ -147,6 +148,9 @@ fn host_error<'a>(line: &Members<'a>, words: &Cow<'a, str>) -> Option<Item<'a>> 
 fn user_line<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) {
     let mut content = content::read(message.get("content"));
     items.extend([Item::close(), Item::Counted]);
+    if content::text(message.get("content")).starts_with(INTERRUPTED) {
+        items.push(Item::Interrupted);
+    }
     // A sub-agent ends with the result of its call.
     for item in &content.items {
         if let Item::Result(result) = item {
@@ -159,12 +163,15 @@ fn user_line<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Member
         by => by,
     }));
     items.extend(content.items);
-    let copy = items.iter_mut().find_map(|item| match item {
-        Item::Result(result) => Some(&mut result.copy),
+    let result = items.iter_mut().find_map(|item| match item {
+        Item::Result(result) => Some(result),
         _ => None,
     });
-    match (copy, line.get("tool_use_result")) {
-        (Some(copy), Some(record)) => *copy = Some(record),
+    match (result, line.get("tool_use_result")) {
+        (Some(result), Some(record)) => {
+            result.copy = Some(record);
+            result.is_left_running = Members::lenient(record).has("backgroundTaskId");
+        }
         (None, value @ Some(_)) => {
             items.push(Item::Record { by: tool("record of a tool result"), value });
         }
@@ -179,10 +186,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
         items.push(Item::Abort(Channels::All));
     }
     items.push(Item::Close(Channels::All));
-    let models = line.object("modelUsage");
-    let models = models.iter().map(|(_, usage)| Members::lenient(usage));
-    let all = models.map(|usage| Cost::of_tokens(&usage, &CLAUDE_TOKENS));
-    let all = all.fold(Cost::default(), Cost::plus);
+    let all = models(line);
     let main = Cost::of_tokens(&line.object("usage"), &CLAUDE_TOKENS);
     let total = if all.tokens > main.tokens { all } else { main };
     let total = total.with_dollars(line.number("total_cost_usd"));
@@ -211,6 +215,14 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     items.push(Item::Text(Text { by, part, text, is_interim: false, is_excuse: false }));
     let what = reason.filter(|reason| reason != "completed");
     items.push(Item::End { verdict: Verdict::Success, what });
+}
+
+/// The tokens of all models.
+pub(super) fn models(line: &Members<'_>) -> Cost {
+    let models = line.object("modelUsage");
+    let models = models.iter().map(|(_, usage)| Members::lenient(usage));
+    let all = models.map(|usage| Cost::of_tokens(&usage, &CLAUDE_TOKENS));
+    all.fold(Cost::default(), Cost::plus)
 }
 
 fn failure<'a>(

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use crate::content;
+use crate::ending::Form;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, system,
@@ -36,8 +37,16 @@ impl Decode for Rollout {
         match &*line.str("type") {
             "response_item" => item(&mut entry, &Members::of(raw)?, raw),
             "event_msg" => event(&mut entry.items, &Members::of(raw)?, raw),
-            "compacted" => entry.items.push(record(system("compaction summary"))),
-            "session_meta" | "turn_context" => entry.items.push(record(system("instructions"))),
+            "compacted" => {
+                entry.items.extend([Item::Compacted, record(system("compaction summary"))]);
+            }
+            kind @ ("session_meta" | "turn_context") => {
+                let meta = Members::lenient(raw);
+                entry.cwd = meta.str("cwd");
+                let id = meta.text("id").filter(|_| kind == "session_meta");
+                entry.items.extend(id.map(Item::Session));
+                entry.items.push(record(system("instructions")));
+            }
             kind => entry.items.push(record(host(format!("{kind} record")))),
         }
         let is_typed = entry.items.iter().any(Item::is_typed);
@@ -73,7 +82,8 @@ fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: Raw<'a>) {
         ("reasoning", _) => items.push(Item::Thought(raw)),
         (kind, _) if kind.ends_with("_output") => {
             let content = item.get("output").or(Some(raw));
-            items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+            let form = Some(Form::Header);
+            items.push(Item::Result(CallResult { id, content, form, ..CallResult::default() }));
         }
         (kind, _) if kind.ends_with("_call") => {
             let input = item.any(&["arguments", "input", "action"]);
@@ -100,8 +110,29 @@ fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: Raw<'a>) {
         "task_complete" | "turn_complete" => {
             items.extend(event.text("last_agent_message").map(copy));
             items.push(Item::close());
+            let error = event.object("error").text("message").or_else(|| event.text("error"));
+            items.push(match error {
+                Some(what) => Item::End { verdict: Verdict::Failure, what: Some(what) },
+                None => Item::End { verdict: Verdict::Success, what: None },
+            });
         }
-        "task_started" | "turn_started" | "turn_aborted" => items.push(Item::Turn),
+        "task_started" | "turn_started" => items.push(Item::Turn),
+        "turn_aborted" if event.str("reason") == "interrupted" => {
+            items.extend([Item::Turn, Item::Interrupted]);
+        }
+        "turn_aborted" => items.push(Item::Turn),
+        "token_count" => {
+            let total = event.object("info").object("total_token_usage");
+            let cost = Cost::of_tokens(&total, &["input_tokens", "output_tokens"]);
+            items.push(Item::Usage(Usage::Total(cost)));
+        }
+        "error" | "stream_error" => {
+            let what = event.text("message").unwrap_or(Cow::Borrowed("error"));
+            items.push(match &*kind {
+                "error" => Item::error(what),
+                _ => Item::Retry { what, until: None },
+            });
+        }
         "thread_rolled_back" => {
             let turns = event.count("num_turns").unwrap_or(1);
             items.push(Item::Rewind(Rewind::Turns(turns)));
@@ -129,7 +160,7 @@ impl Decode for Exec {
         {
             let item = Members::of(raw)?;
             entry.id = item.text("id");
-            work(&mut entry.items, &item, (kind == "item.completed").then_some(raw));
+            work(&mut entry.items, &item, raw, kind == "item.completed");
             return Ok(vec![entry]);
         }
         let items = &mut entry.items;
@@ -163,8 +194,9 @@ impl Decode for Exec {
     }
 }
 
-/// Reads an item of the stream; `whole` is what it is once it is complete.
-fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<Raw<'a>>) {
+/// Reads an item of the stream, which is complete or not.
+fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, raw: Raw<'a>, is_complete: bool) {
+    let whole = is_complete.then_some(raw);
     let (kind, id) = (item.str("type"), item.str("id"));
     let mut name = item.text("tool").unwrap_or_else(|| kind.clone());
     if item.str("status") == "declined" {
@@ -188,13 +220,19 @@ fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<Raw<'a>
                 name = format!("{server}/{name}").into();
             }
             let (id, name) = (id.clone(), name.clone());
-            items.push(Item::Call(Call { id, name, ..Call::default() }));
+            items.push(Item::Call(Call { id, name, about: Some(raw), ..Call::default() }));
         }
         // A list of plans is no work.
         _ => {}
     }
     if whole.is_some() {
-        let content = whole;
-        items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+        items.push(Item::Result(CallResult {
+            id,
+            name,
+            content: whole,
+            is_error: item.str("status") == "failed",
+            exit_code: item.integer("exit_code"),
+            ..CallResult::default()
+        }));
     }
 }

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use crate::content;
+use crate::ending::Form;
 use crate::events::trouble::kind_of;
 use crate::history::{Link, Parent, Rewind, Standing};
 use crate::item::{
@@ -93,7 +94,13 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
         "tool.execution_complete" => {
             let result = data.get("result");
             let content = data.object("result").get("content").or(result);
-            items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+            items.push(Item::Result(CallResult {
+                id,
+                content: content.or_else(|| data.get("error")),
+                is_error: data.has("success") && !data.is_true("success"),
+                form: Some(Form::Last),
+                ..CallResult::default()
+            }));
             return;
         }
         "user.message" => {
@@ -112,6 +119,8 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
             let kind = kind_of(data.count("statusCode"), name.as_deref(), &words);
             items.push(Item::trouble(kind, words, None));
         }
+        "session.compaction_complete" => items.push(Item::Compacted),
+        "abort" => items.push(Item::Interrupted),
         "result" => {
             items.extend(line.text("sessionId").map(Item::Session));
             items.push(match line.number("exitCode").unwrap_or(0.0) {

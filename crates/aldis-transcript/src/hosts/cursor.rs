@@ -64,12 +64,22 @@ impl Stream {
         let name = call.object("function").text("name").unwrap_or_else(|| kind.into());
         let (id, raw) = (line.str("call_id"), line.get("tool_call"));
         let is_done = line.str("subtype") == "completed";
-        let input = raw.filter(|_| !is_done);
+        let (about, input) = (raw, raw.filter(|_| !is_done));
         let (other_id, other_name) = (id.clone(), name.clone());
-        items.push(Item::Call(Call { id, name, input, ..Call::default() }));
+        items.push(Item::Call(Call { id, name, about, input }));
         if is_done {
-            let (id, name, content) = (other_id, other_name, raw);
-            items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+            let result = call.iter().next().map(|(_, call)| Members::lenient(call));
+            let result = result.map(|call| call.object("result")).unwrap_or_default();
+            let end = result.iter().next().map(|(_, end)| Members::lenient(end));
+            items.push(Item::Result(CallResult {
+                id: other_id,
+                name: other_name,
+                content: raw,
+                is_error: result.iter().next().is_some() && !result.has("success"),
+                is_refused: result.has("rejected") || result.has("permissionDenied"),
+                exit_code: end.and_then(|end| end.integer("exitCode")),
+                ..CallResult::default()
+            }));
         }
     }
 }

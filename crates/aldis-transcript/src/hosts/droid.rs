@@ -91,8 +91,13 @@ impl Decode for Stream {
                 items.push(Item::Call(Call { id, name, about: input, input }));
             }
             ("tool_result", _) => {
-                let (name, content) = (line.str("toolName"), line.any(&["value", "error"]));
-                items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+                items.push(Item::Result(CallResult {
+                    id,
+                    name: line.str("toolName"),
+                    content: line.any(&["value", "error"]),
+                    is_error: line.is_true("isError"),
+                    ..CallResult::default()
+                }));
             }
             ("completion", _) => {
                 items.extend([Item::text(Part::Copy, line.str("finalText")), Item::close()]);

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use crate::content;
+use crate::ending::Form;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, user,
@@ -56,18 +57,30 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
         "gemini" | "model" | "assistant" => items.push(Item::whole(content.take_text())),
         "user" => items.extend(content.take_prompts(user)),
         kind => {
+            if kind == "error" {
+                items.push(Item::error(content.take_text()));
+            }
             let by = host(format!("{kind} line"));
             items.push(Item::Record { by, value: record.get("content") });
         }
     }
     items.extend(record.get("thoughts").map(Item::Thought));
+    let cost = Cost::of_tokens(&record.object("tokens"), &["total"]);
+    items.extend(id.clone().map(|id| Item::Usage(Usage::Part(id, cost))));
     for raw in record.list("toolCalls") {
         let call = Members::lenient(raw);
         let (id, name, input) = (call.str("id"), call.str("name"), call.get("args"));
         items.push(Item::Call(Call { id, name, about: input, input }));
         if let Some(result) = call.get("result") {
-            let (id, name, content) = (call.str("id"), call.str("name"), Some(result));
-            items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+            items.push(Item::Result(CallResult {
+                id: call.str("id"),
+                name: call.str("name"),
+                content: Some(result),
+                is_error: call.str("status") == "error",
+                is_refused: call.str("status") == "cancelled",
+                form: Some(Form::Labelled),
+                ..CallResult::default()
+            }));
         }
     }
     items.extend(content.items);
@@ -105,8 +118,14 @@ impl Decode for Stream {
                 items.push(Item::Call(Call { id, name, about: input, input }));
             }
             "tool_result" => {
-                let content = line.any(&["output", "error"]);
-                items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+                items.push(Item::Result(CallResult {
+                    id,
+                    name,
+                    content: line.any(&["output", "error"]),
+                    is_error: line.str("status") == "error",
+                    form: Some(Form::Labelled),
+                    ..CallResult::default()
+                }));
             }
             kind => {
                 match kind {

@@ -65,11 +65,15 @@ impl Goose {
                     self.has_failed = false;
                     let name = part.object("toolCall").object("value").str("name");
                     let input = part.get("toolCall");
-                    others.push(Item::Call(Call { id, name, input, ..Call::default() }));
+                    others.push(Item::Call(Call { id, name, about: input, input }));
                 }
                 "toolResponse" => {
                     let content = part.get("toolResult");
-                    others.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+                    let result = part.object("toolResult");
+                    let is_error = result.str("status") == "error"
+                        || result.object("value").is_true("isError");
+                    let result = CallResult { id, content, is_error, ..CallResult::default() };
+                    others.push(Item::Result(result));
                 }
                 "thinking" | "reasoning" => others.push(Item::Thought(raw)),
                 kind => {

@@ -60,7 +60,7 @@ impl Decode for OpenCode {
         } else if let Some(id) = info.text("id") {
             self.roles.insert(id.clone().into_owned(), info.str("role").into_owned());
             if info.object("error").str("name") == "MessageAbortedError" {
-                entry.items.push(Item::Abort(Channels::Own));
+                entry.items.extend([Item::Abort(Channels::Own), Item::Interrupted]);
             }
         } else {
             event(&mut entry, &kind, &props, is_main);
@@ -90,14 +90,17 @@ impl OpenCode {
             "tool" => {
                 let (name, state) = (part.str("tool"), part.object("state"));
                 let id = part.any_text(&["callID", "id"]).unwrap_or_default();
-                let (input, content) = (state.get("input"), state.get("output"));
+                let (input, content) = (state.get("input"), state.any(&["output", "error"]));
                 let call = Call { id: id.clone(), name: name.clone(), about: input, input };
                 items.push(Item::Call(call));
-                if content.is_some() {
+                let is_error = state.str("status") == "error";
+                if content.is_some() || is_error {
                     items.push(Item::Result(CallResult {
                         id,
                         name,
                         content,
+                        is_error,
+                        exit_code: state.object("metadata").integer("exit"),
                         ..CallResult::default()
                     }));
                 }

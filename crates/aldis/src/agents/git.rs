@@ -5,6 +5,8 @@
 //! own, which goes with it. Names come after `--` and lists are separated by NUL. Looking changes
 //! nothing, and partial work is kept without touching the index, the work tree or the current branch.
 
+mod history;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;

@@ -282,6 +282,8 @@ impl<'r> Listener<'r> {
 fn take(how: &Listening<'_>, output: Output, sink: &mut Sink<'_>) {
     match output {
         Output::Event(event) => sink(Report::Host(event)),
+        // Nobody asked for them.
+        Output::Activity(_) => {}
         Output::Message(message) => how.message(message, sink),
     }
 }

@@ -164,7 +164,12 @@ pub(crate) fn find(choice: &str) -> Result<Arc<Dialect>, CommandError> {
     }
 }
 
-fn chosen(choices: &[String]) -> Result<Vec<Arc<Dialect>>, CommandError> {
+/// Finds the dialects that are named; without a name, all of them.
+///
+/// # Errors
+///
+/// Fails if there is no such dialect, or if a user's one cannot be used.
+pub(crate) fn chosen(choices: &[String]) -> Result<Vec<Arc<Dialect>>, CommandError> {
     if choices.is_empty() {
         let catalog = catalog()?;
         return Ok(catalog.entries().iter().map(|entry| Arc::clone(&entry.dialect)).collect());

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::view::progress::Progress;
 
 /// How long a followed text must be silent to count as one finished message.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
@@ -28,11 +29,12 @@ pub(crate) enum Next {
 }
 
 /// An open input.
-#[derive(Debug)]
 pub(crate) struct Source {
     /// What the user called it; `-` is standard input.
     pub(crate) path: PathBuf,
     kind: Kind,
+    /// How much of a file was read, where that is shown.
+    progress: Option<Progress>,
 }
 
 enum Kind {
@@ -75,7 +77,14 @@ impl Source {
                 (true, false) => stream(Box::new(file)),
             }
         };
-        Ok(Self { path: path.to_owned(), kind })
+        Ok(Self { path: path.to_owned(), kind, progress: None })
+    }
+
+    /// Shows on standard error how much of a file was read.
+    pub(crate) fn show_progress(&mut self) {
+        let file = self.path.metadata().ok().filter(Metadata::is_file);
+        let name = self.path.display().to_string();
+        self.progress = file.map(|file| Progress::bytes(&name, file.len()));
     }
 
     /// Waits for the next piece. Pieces of an input that is read once fill the buffer.
@@ -89,6 +98,9 @@ impl Source {
             Kind::Once(reader) => fill(reader, buffer).map(Next::from_count),
             Kind::Stream { chunks, silent } => next_chunk(chunks, silent, buffer),
         };
+        if let (Some(progress), Ok(Next::Bytes(count))) = (&mut self.progress, &next) {
+            progress.advance(*count as u64);
+        }
         next.map_err(|error| CommandError::file(&self.path, &error))
     }
 

@@ -92,11 +92,20 @@ struct Attached {
     /// Whose output was shown last.
     last: Option<LoggedAgent>,
     questions: BTreeSet<String>,
+    /// Whether nobody supervised it when it was last looked at.
+    left: bool,
 }
 
 impl Attached {
     fn new(engine: Engine, id: RunId) -> Self {
-        Self { engine, id, newest: Cursor::START, last: None, questions: BTreeSet::new() }
+        Self {
+            engine,
+            id,
+            newest: Cursor::START,
+            last: None,
+            questions: BTreeSet::new(),
+            left: false,
+        }
     }
 
     fn snapshot(&self) -> Result<Snapshot, CommandError> {
@@ -184,9 +193,10 @@ impl Attached {
     }
 
     /// Says how it ended, or that nobody supervises it, if that is so.
-    fn over(&self, io: &mut Io, snapshot: &Snapshot) -> Result<Option<Outcome>, CommandError> {
+    fn over(&mut self, io: &mut Io, snapshot: &Snapshot) -> Result<Option<Outcome>, CommandError> {
         let view = RunView::new(snapshot, clock::wall());
-        if view.live && !view.unsupervised {
+        // Its supervisor may have ended it, and itself, since it was read: then the next look tells how.
+        if view.live && (!view.unsupervised || !std::mem::replace(&mut self.left, true)) {
             return Ok(None);
         }
         writeln!(io.stdout, "run {}: {}", self.id, display::line(&view.summary()))?;

@@ -103,7 +103,7 @@ pub(super) struct DeliverArgs {
     #[arg(long, conflicts_with = "json")]
     detach: bool,
 
-    /// Do not show each decision
+    /// Do not show each decision (-v shows what the agents say and do, too)
     #[arg(long, short)]
     quiet: bool,
 

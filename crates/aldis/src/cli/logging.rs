@@ -73,6 +73,11 @@ impl Logging {
         Ok(())
     }
 
+    /// Returns whether more is wanted than usual.
+    pub(super) fn is_verbose(self) -> bool {
+        self.verbosity > 0
+    }
+
     fn filter(self, manner: Manner) -> Result<Targets, CommandError> {
         if let Some(text) = env::var_os(FILTER_VARIABLE).filter(|text| !text.is_empty()) {
             return text.to_string_lossy().parse().map_err(|error| {

@@ -33,8 +33,8 @@ use crate::settings::config::Layered;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
-use crate::view::live::OutputOptions;
 use crate::view::live::run::RunReporter;
+use crate::view::live::{Detail, OutputOptions};
 
 /// Supervise an agent until its work is verifiably done
 ///
@@ -94,7 +94,7 @@ pub(super) struct RunArgs {
     #[arg(long, conflicts_with = "json")]
     detach: bool,
 
-    /// Do not show what the agent writes
+    /// Do not show what the agent says and does (-v shows all of it, with the time)
     #[arg(long, short)]
     quiet: bool,
 
@@ -141,7 +141,8 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
 
 /// Returns how a run is shown.
 pub(super) fn output_options(io: &Io, quiet: bool, json: bool) -> OutputOptions {
-    OutputOptions { color: io.color_stdout, quiet, json, terminal: std::io::stdout().is_terminal() }
+    let (color, detail) = (io.color_stdout, Detail::of(quiet, io.verbose));
+    OutputOptions { color, detail, json, terminal: std::io::stdout().is_terminal() }
 }
 
 /// Returns the format of this name.

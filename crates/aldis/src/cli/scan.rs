@@ -1,5 +1,6 @@
 //! `aldis scan`: the signals in text and transcripts.
 
+use std::io::{IsTerminal as _, stderr, stdout};
 use std::path::Path;
 
 use aldis_signal::{Finding, NearMiss, Signal};
@@ -96,6 +97,10 @@ fn scan_file(
     outcome: &mut Outcome,
 ) -> Result<(), Stopped> {
     let mut source = Source::open(io, file, options.follow).map_err(Stopped::Reading)?;
+    // Beside lines on the same terminal it would be in the way.
+    if !options.follow && stderr().is_terminal() && !stdout().is_terminal() {
+        source.show_progress();
+    }
     let name = file.display().to_string();
     let paint = Paint { on: io.color_stdout };
     options.read(&mut source, &mut |found| {

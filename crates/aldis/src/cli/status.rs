@@ -105,7 +105,11 @@ fn latest(engine: &Engine, limit: usize) -> Result<Vec<Snapshot>, CommandError> 
 fn row(io: &mut Io, view: &RunView) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let out = &mut io.stdout;
-    let mark = if view.live { "●" } else { " " };
+    let mark = match (view.live, view.unsupervised) {
+        (true, false) => "●",
+        (true, true) => "◌",
+        (false, _) => " ",
+    };
     let title = display::excerpt(&view.title, TITLE_MAX);
     let (id, status) = (paint.strong(&view.id), show::status(paint, view));
     writeln!(out, "{mark} {id}  {title:<TITLE_MAX$}  {status}")?;

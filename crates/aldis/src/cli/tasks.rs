@@ -62,8 +62,8 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
     }
     let (paint, out) = (Paint { on: io.color_stdout }, &mut io.stdout);
     let (title, status) = (display::line(&view.title), show::status(paint, &view));
-    writeln!(out, "{}  {}   {status}", paint.strong(&view.id), paint.strong(title))?;
-    for row in show::task_rows(paint, now, view.tasks.iter()) {
+    writeln!(out, "{}   {status}   {}", paint.strong(title), paint.dim(&view.id))?;
+    for row in show::task_rows(paint, now, &view.tasks, &show::LastTools::new(), |_| true) {
         writeln!(out, "  {row}")?;
     }
     for question in &view.questions {

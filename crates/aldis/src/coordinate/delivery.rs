@@ -317,7 +317,7 @@ impl Conduct for DeliveryConduct<'_> {
         bytes: &[u8],
     ) -> Result<(), CommandError> {
         if let Some(agent) = self.agents.get_mut(&job) {
-            agent.read(stream, bytes, core.now());
+            agent.read(stream, bytes, core.now(), &mut self.board);
         }
         Ok(())
     }
@@ -330,7 +330,7 @@ impl Conduct for DeliveryConduct<'_> {
     ) -> Result<(), CommandError> {
         let Some(at_work) = self.agents.remove(&job) else { return Ok(()) };
         let (given_up, dispatch) = (at_work.given_up, at_work.dispatch.clone());
-        let last = at_work.finish(exit, core.now());
+        let last = at_work.finish(exit, core.now(), &mut self.board);
         if !given_up {
             return self.collect(core, dispatch, last);
         }

@@ -27,26 +27,25 @@ use super::real::Real;
 use super::repository::{Repository, partial_work};
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
-use crate::agents::git::Since;
+use crate::agents::git::{Git, Since};
 use crate::agents::listener::{Found, Report};
-use crate::agents::output_log::OutputLog;
 use crate::agents::session::Session;
 use crate::error::CommandError;
 use crate::hosts::{Host, headless};
 use crate::notify::{self, TerminalNotice};
 use crate::settings::clock;
 use crate::settings::config::Notify;
-use crate::view::display;
 use crate::view::live::run::{LastShown, RunReporter};
+use crate::view::live::tools::ToolCall;
 
 /// How often the work tree is looked at while the agent works.
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a process that did not stop when it was asked has to end.
 const LAST_GRACE: Duration = Duration::from_secs(1);
+/// How many commits are counted at the end.
+const COMMITS_MAX: usize = 1_000;
 /// How many near misses are told apart from those that come again.
 const HINTS_MAX: usize = 64;
-/// How much of what was denied is shown.
-const DENIED_MAX: usize = 80;
 
 /// What to run, and how.
 #[derive(Debug)]
@@ -123,8 +122,10 @@ pub(crate) fn supervise(
     let Supervised { id, ending, now, state, mut live } =
         supervise_in(&mut world, engine, run, (plan, live), first)?;
     world.finish(&id).iter().for_each(|problem| live.problem(now, problem));
-    let log = OutputLog::open(&plan.state, &id).path();
-    live.ended(now, &state, ending, log.as_deref());
+    let git = Git::around(&plan.directory);
+    let changes = git.as_ref().and_then(|git| git.commits_since(state.base()?, COMMITS_MAX).ok());
+    let branch = git.and_then(|git| git.branch());
+    live.ended(now, &state, ending, (changes.map_or(0, |commits| commits.len()), branch));
     Ok(ending)
 }
 
@@ -150,7 +151,8 @@ pub(super) fn supervise_in(
     let mut core = Core::take_over(engine, run, world, is_stale, left)?;
     let program = plan.command.command.first().map(|program| program.to_string_lossy());
     let agent = plan.host.map(|host| host.title().into()).or(program).unwrap_or_default();
-    live.begin(core.id(), core.state(), &agent, plan.verify.as_deref());
+    let place = (&*plan.directory, plan.verify.as_deref());
+    live.begin(core.id(), core.state(), &agent, place);
     let mut conduct = RunConduct::new(plan, live, core.state(), core.now());
     let ending = coordinator::coordinate(&mut core, &mut conduct, first)?;
     let (id, now, state) = (core.id().clone(), core.now(), core.state().clone());
@@ -221,7 +223,7 @@ impl<'p> RunConduct<'p> {
                         self.advance(core, event)?;
                     }
                 }
-                Report::Text { origin, text, .. } => self.live.said(&origin, &text),
+                Report::Text { origin, text, .. } => self.live.said(core.now(), &origin, &text),
             }
         }
         let events = self.progress.push(core.now(), signals);
@@ -247,12 +249,20 @@ impl<'p> RunConduct<'p> {
             _ => None,
         };
         Some(match event {
-            HostEvent::Tool { .. } => Event::Activity,
+            HostEvent::Tool { call, name, about, is_command, lines } => {
+                let (call, name, about) = (&*call, &*name, &*about);
+                self.live.tool(now, &ToolCall { call, name, about, is_command, lines });
+                Event::Activity
+            }
+            HostEvent::ToolEnded { call, failed, exit_code } => {
+                self.live.tool_ended(now, &call, failed, exit_code);
+                return None;
+            }
             HostEvent::Spent { tokens, micro_dollars } => {
                 Event::Spent(self.session.spent(agent, Usage { tokens, micro_dollars }))
             }
             HostEvent::Retrying { what, .. } => {
-                self.live.host(now, &format!("the host is retrying: {what}"));
+                self.live.retrying(now, &what);
                 Event::Retrying { what }
             }
             HostEvent::Limited { what, until } => {
@@ -265,10 +275,9 @@ impl<'p> RunConduct<'p> {
                 Event::HostFailed { what }
             }
             HostEvent::Denied { tool, what } => {
-                let denied = display::excerpt(&format!("{tool} {what}"), DENIED_MAX);
-                self.live.problem(now, &format!("the host denied {}", denied.trim()));
                 let format = agent.and_then(Session::format);
                 let cure = self.how_to_allow(core.id(), format, &tool).unwrap_or_default();
+                self.live.denied(now, (&tool, &what));
                 Event::PermissionDenied { tool, what, cure }
             }
             HostEvent::Session(_) | HostEvent::Ended { .. } => return None,
@@ -336,7 +345,7 @@ impl Conduct for RunConduct<'_> {
                 Stream::Stdout => session.stdout(bytes, now, &mut |report| reports.push(report)),
                 Stream::Stderr => {
                     session.stderr(bytes);
-                    self.live.aside(bytes);
+                    self.live.aside(now, bytes);
                 }
             }
         }
@@ -371,7 +380,7 @@ impl Conduct for RunConduct<'_> {
             }
             Work::Check => {
                 let passed = exit.is_clean();
-                self.live.checked(now, passed);
+                self.live.checked(now, exit);
                 let output = text_of(&[output, errors].concat());
                 self.advance(core, Event::Checked { passed, output })
             }
@@ -448,9 +457,9 @@ impl Conduct for RunConduct<'_> {
         [self.deadline, look, self.progress.due()].into_iter().flatten().min()
     }
 
-    fn decided(&mut self, core: &Core<'_, State>, _outcome: &Outcome<Effect>) {
+    fn decided(&mut self, core: &Core<'_, State>, outcome: &Outcome<Effect>) {
         let before = std::mem::replace(&mut self.shown, LastShown::of(core.state()));
-        self.live.changed(core.now(), &before, core.state());
+        self.live.decided(core.now(), &outcome.decisions, &before, core.state());
     }
 
     fn problem(&mut self, now: Timestamp, what: &str) {

@@ -26,16 +26,16 @@ pub use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure}
 pub use crate::agents::git::Since;
 pub use crate::notify::TerminalNotice;
 use crate::settings::prompt_by::PromptBy;
-use crate::view::live::OutputOptions;
 use crate::view::live::delivery::DeliveryReporter;
 use crate::view::live::run::RunReporter;
+use crate::view::live::{Detail, OutputOptions};
 
 /// Where the project is; nobody looks there.
 pub const PROJECT: &str = "/simulated/project";
 /// A directory in which no file can be made, so that no log is written.
 const NOWHERE: &str = "/dev/null";
 const MANNER: OutputOptions =
-    OutputOptions { color: false, quiet: true, json: false, terminal: false };
+    OutputOptions { color: false, detail: Detail::Quiet, json: false, terminal: false };
 
 fn command(resume: bool) -> AgentCommand {
     let words = |words: &[&str]| words.iter().map(OsString::from).collect();

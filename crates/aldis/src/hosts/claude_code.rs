@@ -41,7 +41,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         resets_on_tool_use: true,
         ..CapRule::NONE
     },
-    transcripts: Transcripts { folder: Some(".claude"), formats: &[Format::ClaudeCode] },
+    transcripts: Transcripts {
+        folder: Some(".claude"),
+        sessions: &["projects"],
+        formats: &[Format::ClaudeCode],
+    },
     settings: SettingsFiles {
         variable: Some(("CLAUDE_CONFIG_DIR", "")),
         local_file: Some("settings.local.json"),

@@ -47,7 +47,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..HookPayload::USUAL
     },
     answers: Answers { notice: system_message, ..Answers::USUAL },
-    transcripts: Transcripts { folder: Some(".codex"), formats: &[Format::CodexRollout] },
+    transcripts: Transcripts {
+        folder: Some(".codex"),
+        sessions: &["sessions", "archived_sessions"],
+        formats: &[Format::CodexRollout],
+    },
     settings: SettingsFiles {
         variable: Some(("CODEX_HOME", "")),
         ..SettingsFiles::new(".codex", "hooks.json")

@@ -42,7 +42,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
     },
     answers: Answers { context: |_, _| None, ..Answers::USUAL },
     block_cap: CapRule::fixed(8),
-    transcripts: Transcripts { folder: Some(".copilot"), formats: &[Format::Copilot] },
+    transcripts: Transcripts {
+        folder: Some(".copilot"),
+        sessions: &["session-state"],
+        formats: &[Format::Copilot],
+    },
     settings: SettingsFiles {
         user: ".copilot",
         variable: Some(("COPILOT_HOME", "")),

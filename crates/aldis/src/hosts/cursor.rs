@@ -70,6 +70,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     block_cap: CapRule::fixed(LOOP_LIMIT),
     transcripts: Transcripts {
         folder: Some(".cursor"),
+        sessions: &["projects"],
         formats: &[Format::CursorTranscript, Format::CursorStream],
     },
     settings: SettingsFiles::new(".cursor", "hooks.json"),

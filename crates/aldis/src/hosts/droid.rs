@@ -59,7 +59,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         ..Answers::USUAL
     },
-    transcripts: Transcripts { folder: Some(".factory"), formats: &[Format::Droid] },
+    transcripts: Transcripts {
+        folder: Some(".factory"),
+        sessions: &["sessions"],
+        formats: &[Format::Droid],
+    },
     settings: SettingsFiles::new(".factory", "settings.json"),
     registration: Registration::Entries(Layout::GROUPED),
     ..HostSpec::USUAL

@@ -76,7 +76,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
             (*event == Event::Stop).then(|| value!({"decision": "allow", "systemMessage": text}))
         },
     },
-    transcripts: Transcripts { folder: Some(".gemini"), formats: &[Format::GeminiSession] },
+    transcripts: Transcripts {
+        folder: Some(".gemini"),
+        sessions: &["tmp"],
+        formats: &[Format::GeminiSession],
+    },
     settings: SettingsFiles {
         variable: Some(("GEMINI_CLI_HOME", ".gemini")),
         ..SettingsFiles::new(".gemini", "settings.json")

@@ -40,7 +40,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     answers: Answers::STOPS_ONLY,
     // The default is not documented, so only a limit that was set is known.
     block_cap: CapRule { variable: Some("GOOSE_STOP_HOOK_BLOCK_CAP"), ..CapRule::NONE },
-    transcripts: Transcripts { folder: None, formats: &[] },
+    transcripts: Transcripts { folder: None, sessions: &[], formats: &[] },
     settings: SettingsFiles::new(".agents", "plugins"),
     registration: Registration::Plugin {
         files: &[

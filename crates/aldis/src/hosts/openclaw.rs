@@ -53,7 +53,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
     },
     block_cap: CapRule::fixed(REVISIONS),
     // Its sessions have Droid's envelope.
-    transcripts: Transcripts { folder: Some(".openclaw"), formats: &[Format::Droid] },
+    transcripts: Transcripts {
+        folder: Some(".openclaw"),
+        sessions: &["agents"],
+        formats: &[Format::Droid],
+    },
     settings: SettingsFiles {
         variable: Some(("OPENCLAW_STATE_DIR", "")),
         ..SettingsFiles::new(".openclaw", "extensions")

@@ -51,7 +51,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..HookPayload::USUAL
     },
     answers: Answers::STOPS_ONLY,
-    transcripts: Transcripts { folder: None, formats: &[Format::OpenCode] },
+    transcripts: Transcripts { folder: None, sessions: &[], formats: &[Format::OpenCode] },
     settings: SettingsFiles {
         user: ".config/opencode",
         variable: Some(("XDG_CONFIG_HOME", "opencode")),

@@ -43,7 +43,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         highest: 100,
         resets_on_tool_use: false,
     },
-    transcripts: Transcripts { folder: Some(".qwen"), formats: &[Format::ClaudeCode] },
+    transcripts: Transcripts {
+        folder: Some(".qwen"),
+        sessions: &["projects", "tmp"],
+        formats: &[Format::ClaudeCode],
+    },
     settings: SettingsFiles::new(".qwen", "settings.json"),
     registration: Registration::Entries(Layout {
         events: Layout::EVENTS_WITH_FAILURE,

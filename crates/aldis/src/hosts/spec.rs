@@ -73,7 +73,7 @@ impl HostSpec {
         payload: HookPayload::USUAL,
         answers: Answers::USUAL,
         block_cap: CapRule::NONE,
-        transcripts: Transcripts { folder: None, formats: &[] },
+        transcripts: Transcripts { folder: None, sessions: &[], formats: &[] },
         settings: SettingsFiles::new("", ""),
         registration: Registration::Entries(Layout::GROUPED),
         trust: TrustRules::FOLDER,
@@ -208,6 +208,8 @@ impl CapRule {
 pub(crate) struct Transcripts {
     /// The folder that is in the path of every one.
     pub(crate) folder: Option<&'static str>,
+    /// The folders with sessions, below the user's folder of the host.
+    pub(crate) sessions: &'static [&'static str],
     /// Their forms, the usual one first; none if unknown.
     pub(crate) formats: &'static [Format],
 }

@@ -91,7 +91,8 @@ impl RunView {
         if view.live && snapshot.lease_read && !is_supervised(run, now) {
             view.unsupervised = true;
             view.status = (Tone::Warn, "unsupervised".to_owned());
-            view.detail = ": its process is gone".to_owned();
+            let since = view.last_activity.map(|at| format!(", last activity {}", ago(now, at)));
+            view.detail = format!(": its process is gone{}", since.unwrap_or_default());
             let command = continue_command(run);
             view.remedy = Some(match view.questions.first() {
                 Some(question) => format!("`aldis answer {} TEXT`, then `{command}`", question.id),
@@ -236,6 +237,12 @@ impl RunView {
         self.facts.extend(show::spent(run.spent).map(|spent| ("cost", spent)));
         self.tasks =
             state.tasks().iter().map(|task| TaskLine::new(&self.id, state, task)).collect();
+        // A plan without a heading is called by its first task.
+        if let (true, Some(first)) = (self.title.is_empty(), self.tasks.first()) {
+            let more = self.tasks.len() - 1;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            self.title = format!("{}{more}", first.title);
+        }
         let (id, question) = (&self.id, self.questions.first());
         self.remedy = match (state.ending(), question) {
             (Some(ending), _) => {
@@ -339,7 +346,7 @@ pub(crate) fn run_refusal(state: &run::State) -> Option<String> {
         return None;
     }
     if let Some(refused) = state.last_refusal() {
-        let claim = refused.evidence.iter().find(|seen| seen.what == "signal");
+        let claim = refused.evidence.iter().rfind(|seen| seen.what == "signal");
         let claim = claim.map(|claim| format!("{}, ", quoted(claim))).unwrap_or_default();
         return Some(format!("{claim}iteration {}: {}", refused.iteration, refused.because));
     }

@@ -1,5 +1,6 @@
 //! Runs and decisions on a terminal. First the outcome, then the evidence, then what to do.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 
 use aldis_machine::delivery::{State, Status};
@@ -12,6 +13,7 @@ use super::run_view::RunView;
 use super::time::{ago, elapsed, local};
 use super::wire::run::{DecisionForm, EvidenceForm};
 use super::wire::task::TaskLine;
+use super::wrap::width;
 use crate::io::Io;
 
 /// How much of a quotation is shown.
@@ -20,11 +22,15 @@ const QUOTE_MAX: usize = 160;
 const TITLE_MAX: usize = 60;
 /// How much history of a channel is shown.
 const HISTORY_SHOWN: usize = 5;
-/// How wide the name of a task is, how much of its title and of its last failure is shown.
-const TASK_ID: usize = 12;
+/// How wide the columns of a task are, and how much of its last failure and of what its agent does is
+/// shown.
 const TASK_ID_MAX: usize = 32;
 const TASK_TITLE: usize = 28;
+const TASK_STATUS: usize = 11;
+const TASK_DOING: usize = 40;
 const FAILURE_MAX: usize = 60;
+/// The state of a task that is complete.
+const COMPLETE: &str = "complete";
 
 /// The name of a project for people.
 pub(crate) fn project(project: &str) -> &str {
@@ -121,33 +127,76 @@ fn quoted(evidence: &EvidenceForm) -> String {
     format!("\"{quote}\"{place}{verdict}")
 }
 
-/// Tasks, one in a line: its state, round, agent and time.
-pub(crate) fn task_rows<'t>(
+/// The last tool of each task, by its id.
+pub(crate) type LastTools = BTreeMap<String, String>;
+
+/// Tasks, one in a line: what people call it, its id, its state, its round, its agent and what that does.
+/// Only those that are `wanted`.
+pub(crate) fn task_rows(
     paint: Paint,
     now: Timestamp,
-    tasks: impl Iterator<Item = &'t TaskLine> + Clone,
+    tasks: &[TaskLine],
+    tools: &LastTools,
+    wanted: impl Fn(&TaskLine) -> bool,
 ) -> Vec<String> {
-    let widest = tasks.clone().map(|task| task.task.chars().count()).max().unwrap_or(0);
-    let width = widest.clamp(TASK_ID, TASK_ID_MAX);
-    tasks.map(|task| task_row(paint, now, task, width)).collect()
+    let widest = tasks.iter().map(|task| width(&task.task)).max().unwrap_or(0);
+    let complete: BTreeSet<&str> =
+        tasks.iter().filter(|task| task.status == COMPLETE).map(|task| &*task.task).collect();
+    let wanted = tasks.iter().filter(|task| wanted(task));
+    wanted
+        .map(|task| {
+            let tool = tools.get(&task.task).filter(|_| task.role.is_some());
+            let doing =
+                task.progress.iter().chain(tool).map(|text| display::excerpt(text, TASK_DOING));
+            let doing = doing.map(|text| format!("  {text}")).collect::<String>();
+            format!("{}{doing}", task_row(paint, now, task, &complete, widest.min(TASK_ID_MAX)))
+        })
+        .collect()
 }
 
-fn task_row(paint: Paint, now: Timestamp, task: &TaskLine, width: usize) -> String {
+fn task_row(
+    paint: Paint,
+    now: Timestamp,
+    task: &TaskLine,
+    complete: &BTreeSet<&str>,
+    width: usize,
+) -> String {
     let agent = task.role.as_ref().zip(task.since);
-    let agent = agent.map(|(role, since)| format!("{role}  {}", elapsed(now.since(since))));
+    let agent = agent.map(|(role, since)| format!("  {role}  {}", elapsed(now.since(since))));
     let failure = task.setback.as_deref().map(|why| {
         let why = format!("before: {}", display::excerpt(why, FAILURE_MAX));
         format!("  {}", paint.dim(why))
     });
-    format!(
-        "{:<width$} {:<TASK_TITLE$}  {:<18} round {}  {}{}",
-        display::line(&task.task),
-        display::excerpt(&task.title, TASK_TITLE - 1),
-        paint.tone(task_tone(&task.status), &task.status),
-        task.round,
+    let round = (task.round > 0).then(|| format!("  round {}", task.round));
+    let title = if task.title.trim().is_empty() { &task.task } else { &task.title };
+    let row = format!(
+        "{:<TASK_TITLE$} {}  {:<TASK_STATUS$}{}{}{}",
+        display::excerpt(title, TASK_TITLE - 1),
+        paint.dim(format!("{:<width$}", display::line(&task.task))),
+        paint.tone(task_tone(&task.status), task_status(task, complete)),
+        round.unwrap_or_default(),
         agent.unwrap_or_default(),
         failure.unwrap_or_default()
-    )
+    );
+    row.trim_end().to_owned()
+}
+
+/// Where a task is, in words.
+fn task_status(task: &TaskLine, complete: &BTreeSet<&str>) -> String {
+    let waits: Vec<String> = task
+        .needs
+        .iter()
+        .filter(|needed| !complete.contains(&***needed))
+        .map(|needed| display::line(needed))
+        .collect();
+    match &*task.status {
+        "pending" if !waits.is_empty() => format!("waits for {}", waits.join(", ")),
+        "implementing" => "in progress".to_owned(),
+        "awaiting-review" => "in review".to_owned(),
+        "awaiting-audit" => "in audit".to_owned(),
+        "awaiting-guidance" => "needs you".to_owned(),
+        status => status.to_owned(),
+    }
 }
 
 /// How good the state of a task is.

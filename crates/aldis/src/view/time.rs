@@ -38,11 +38,19 @@ pub(crate) fn clock_time(at: Timestamp) -> String {
     written(at, "%H:%M:%S")
 }
 
-fn written(at: Timestamp, format: &str) -> String {
+/// A moment in this machine's zone, in a form of `strftime`.
+pub(crate) fn written(at: Timestamp, format: &str) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millis()) {
         Ok(moment) => moment.to_zoned(LOCAL.clone()).strftime(format).to_string(),
         Err(_) => at.to_string(),
     }
+}
+
+/// The beginning of a day in this machine's zone: `2026-03-02`.
+pub(crate) fn local_day(text: &str) -> Option<Timestamp> {
+    let day: jiff::civil::Date = text.parse().ok()?;
+    let start = day.to_zoned(LOCAL.clone()).ok()?;
+    Some(Timestamp::from_millis(start.timestamp().as_millisecond()))
 }
 
 /// A moment as seen from now: `3 minutes ago`, `in 6 seconds`.
@@ -56,7 +64,7 @@ pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
 }
 
 /// A span as people say it.
-fn rough(span: Duration) -> String {
+pub(crate) fn rough(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         0..=119 => counted(seconds, "second"),
@@ -74,6 +82,15 @@ pub(crate) fn elapsed(span: Duration) -> String {
         format!("{hours}:{minutes:02}:{seconds:02}")
     } else {
         format!("{minutes:02}:{seconds:02}")
+    }
+}
+
+/// A limit of time, as short as it can be said: `2 h`, `90 min`.
+pub(crate) fn short(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds > 0 && seconds % 3_600 == 0 => format!("{} h", seconds / 3_600),
+        seconds if seconds > 0 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 

@@ -6,9 +6,12 @@
 pub mod config;
 pub mod delivery;
 pub mod dialect_file;
+pub mod live;
 pub mod notice;
+pub mod postmortem;
 pub mod prune;
 pub mod registration;
+pub mod report;
 pub mod run;
 pub mod step;
 pub mod task;
@@ -188,7 +191,7 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "dialect": dialect_file::DialectFile, "a dialect file";
     "dialects-list": DialectLine, "a line of `aldis dialects list --json`";
     "run": run::RunForm, "a run: `aldis auto ... --json`, `aldis status --json`";
-    "live": run::LiveForm, "a line of `aldis run --json`";
+    "live": live::LiveForm, "a line of `aldis run --json` and `aldis deliver --json`";
     "task": task::TaskLine, "a line of `aldis tasks --json`";
     "decision": run::DecisionForm, "a decision: `aldis why --json`, `aldis log --json`";
     "event": run::EventForm, "an event: `aldis log --events --json`";
@@ -204,6 +207,8 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "doctor": registration::CheckLine, "a line of `aldis doctor --json`";
     "install": registration::InstallLine,
         "the line of `aldis install --json` and `aldis uninstall --json`";
+    "postmortem": postmortem::PostmortemLine, "a line of `aldis postmortem --json`";
+    "report": report::ReportForm, "what `aldis report --json` prints";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
 };
 

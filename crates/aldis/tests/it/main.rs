@@ -13,13 +13,18 @@ mod help;
 mod histories;
 mod hosts;
 mod install;
+#[cfg(target_os = "linux")]
+mod live;
 mod logging;
 mod notices;
 mod output;
 mod phases;
 mod plans;
 mod plugins;
+mod postmortem;
 mod real_hosts;
+mod recipes;
+mod report;
 mod run;
 mod sandbox;
 mod scan;

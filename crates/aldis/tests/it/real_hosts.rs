@@ -5,6 +5,7 @@
 //! session notices. What the hook decides is tested without a host.
 
 mod by_name;
+mod postmortem;
 mod stage;
 mod supervised;
 

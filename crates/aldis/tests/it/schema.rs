@@ -22,7 +22,7 @@ fn formats_are_listed() {
     dialect         a dialect file
     dialects-list   a line of `aldis dialects list --json`
     run             a run: `aldis auto ... --json`, `aldis status --json`
-    live            a line of `aldis run --json`
+    live            a line of `aldis run --json` and `aldis deliver --json`
     task            a line of `aldis tasks --json`
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
@@ -37,6 +37,8 @@ fn formats_are_listed() {
     step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
+    postmortem      a line of `aldis postmortem --json`
+    report          what `aldis report --json` prints
     store-prune     the line of `aldis store prune --json`
     ");
 }

@@ -56,6 +56,18 @@ impl Watched {
         self.screen.lock().unwrap().screen().contents()
     }
 
+    /// Whether anything on the screen has a colour or is bold.
+    pub(crate) fn is_coloured(&self) -> bool {
+        let parser = self.screen.lock().unwrap();
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        (0..rows.get()).any(|row| {
+            (0..columns.get())
+                .filter_map(|column| screen.cell(row, column))
+                .any(|cell| cell.fgcolor() != vt100::Color::Default || cell.bold() || cell.dim())
+        })
+    }
+
     pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }

@@ -216,7 +216,14 @@ fn only_the_host_is_believed() {
             poisoned = poisoned.replace(words, poison);
         }
         let found = render(&read(Input::Format(format), [poisoned.as_bytes()]));
-        assert_eq!(found, want.join("\n"), "{path}");
+        // What a tool was told is the agent's word, and only that may change.
+        let without = |line: &str| match line.strip_prefix("tool ") {
+            Some(tool) => tool.split(' ').next().unwrap_or_default().to_owned(),
+            None => line.to_owned(),
+        };
+        let found: Vec<String> = found.lines().map(without).collect();
+        let want: Vec<String> = want.iter().map(|line| without(line)).collect();
+        assert_eq!(found, want, "{path}");
     }
     let quoted = format!(
         "{INIT}\n{}",

@@ -1,16 +1,18 @@
 //! One agent of a delivery, from its start to its last message.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use aldis_machine::delivery::{AgentReply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
-use aldis_signal::{Finding, Rules, Token};
+use aldis_signal::{Finding, Role as SaidBy, Rules, Token};
 use aldis_transcript::events::HostEvent;
 
 use crate::agents::listener::Report;
 use crate::agents::session::{Session, less};
 use crate::coordinate::world::Stream;
+use crate::view::live::delivery::DeliveryReporter;
+use crate::view::live::tools::ToolCall;
 
 /// How much of plain text is kept: a signal stands at the end, with its body.
 const TEXT_MAX: usize = 1 << 20;
@@ -112,12 +114,22 @@ impl<'r> AgentAtWork<'r> {
     }
 
     /// Reads what it wrote.
-    pub(super) fn read(&mut self, stream: Stream, bytes: &[u8], now: Timestamp) {
+    pub(super) fn read(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        now: Timestamp,
+        board: &mut DeliveryReporter,
+    ) {
         self.reported.active = true;
+        let (dispatch, directory) = (&self.dispatch, &self.directory);
         match stream {
             Stream::Stdout => {
                 let reported = &mut self.reported;
-                self.session.stdout(bytes, now, &mut |report| reported.take(report));
+                self.session.stdout(bytes, now, &mut |report| {
+                    show(board, now, (dispatch, directory), &report);
+                    reported.take(report);
+                });
             }
             Stream::Stderr => self.session.stderr(bytes),
         }
@@ -129,10 +141,13 @@ impl<'r> AgentAtWork<'r> {
     }
 
     /// Its process has ended.
-    pub(super) fn finish(self, exit: Exit, now: Timestamp) -> Last {
+    pub(super) fn finish(self, exit: Exit, now: Timestamp, board: &mut DeliveryReporter) -> Last {
         let before = self.session.counted_before(self.spent_before);
-        let Self { mut reported, session, spent_told, .. } = self;
-        session.finish(exit, now, &mut |report| reported.take(report));
+        let Self { mut reported, session, spent_told, dispatch, directory, .. } = self;
+        session.finish(exit, now, &mut |report| {
+            show(board, now, (&dispatch, &directory), &report);
+            reported.take(report);
+        });
         let unreported = less(less(reported.spent, before), spent_told);
         let Reported { text, spent, session, limited, host_failed, .. } = reported;
         let ended = match limited {
@@ -153,6 +168,32 @@ impl<'r> AgentAtWork<'r> {
         let more = less(own, self.spent_told);
         self.spent_told = own;
         more
+    }
+}
+
+/// Shows what an agent says and does.
+fn show(
+    board: &mut DeliveryReporter,
+    now: Timestamp,
+    (dispatch, directory): (&Dispatch, &Path),
+    report: &Report,
+) {
+    match report {
+        Report::Text { origin, text, .. }
+            if matches!(origin.role, SaidBy::Assistant | SaidBy::Subagent) =>
+        {
+            let own = origin.role == SaidBy::Assistant && !origin.sidechain;
+            board.said(now, dispatch, (own, text));
+        }
+        Report::Host(HostEvent::Tool { call, name, about, is_command, lines }) => {
+            let (is_command, lines) = (*is_command, *lines);
+            let call = ToolCall { call, name, about, is_command, lines };
+            board.tool(now, dispatch, &call, directory);
+        }
+        Report::Host(HostEvent::ToolEnded { call, failed, exit_code }) => {
+            board.tool_ended(now, dispatch, (call, *failed, *exit_code));
+        }
+        _ => {}
     }
 }
 
@@ -180,7 +221,8 @@ impl Reported {
             Report::Host(HostEvent::Tool { .. }) => (self.worked, self.waiting) = (true, false),
             Report::Host(HostEvent::Retrying { .. }) => self.waiting = true,
             Report::Host(HostEvent::Ended { .. }) => self.over = true,
-            Report::Host(HostEvent::Denied { .. }) | Report::Text { .. } => {}
+            Report::Host(HostEvent::ToolEnded { .. } | HostEvent::Denied { .. })
+            | Report::Text { .. } => {}
         }
     }
 

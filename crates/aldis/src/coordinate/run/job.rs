@@ -62,7 +62,7 @@ impl<'p> RunConduct<'p> {
         let Some(verify) = &self.plan.verify else {
             return self.advance(core, Event::Checked { passed: true, output: String::new() });
         };
-        self.live.checking(core.now(), verify);
+        self.live.checking(core.now());
         match self.start(core, Program::Check(verify.clone()), Work::Check) {
             Ok(_) => {
                 let most = Duration::from_secs(core.state().setup().config.iteration_timeout);

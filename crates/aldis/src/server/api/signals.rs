@@ -83,6 +83,7 @@ async fn read<T: Send + 'static>(
             stderr: Box::new(io::sink()),
             color_stdout: false,
             color_stderr: false,
+            verbose: false,
             state_dir: None,
         };
         act(&mut io, &selection, text.near_misses)

@@ -106,31 +106,6 @@ pub struct RunForm {
     pub prompt: Option<String>,
 }
 
-/// A line of `run --json`: something that happened in a supervised run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LiveForm {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    pub v: u32,
-    /// What kind of thing: `begin`, `iteration`, `progress`, `status`, `check`, `question`, `host`,
-    /// `kept`, `problem`, `ended`, or the name of a notice.
-    pub kind: String,
-    /// The run.
-    pub run: String,
-    /// When.
-    #[schemars(with = "String")]
-    pub at: Timestamp,
-    /// In words; for `ended` the ending's stable name.
-    pub text: String,
-}
-
-impl LiveForm {
-    pub(crate) fn new(kind: &str, run: &str, at: Timestamp, text: &str) -> Self {
-        let [kind, run, text] = [kind, run, text].map(str::to_owned);
-        Self { v: VERSION, kind, run, at, text }
-    }
-}
-
 /// A question to a human.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionForm {

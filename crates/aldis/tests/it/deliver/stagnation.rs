@@ -9,7 +9,7 @@ fn a_silent_agent_is_ended_with_all_it_started() {
     let done = stage.run(&["--no-wait", "--json"]);
     assert_eq!(done.code, 3, "{}", done.text());
     assert_nobody_is_left(&stage);
-    let kinds: Vec<Value> = done.json().iter().map(|line| line["kind"].clone()).collect();
+    let kinds: Vec<Value> = done.json().iter().map(|line| line["notice"].clone()).collect();
     let stalled = kinds.iter().filter(|kind| **kind == "stagnation_abort");
     assert_eq!(stalled.count(), 2, "{kinds:?}");
 

@@ -100,7 +100,7 @@ fn whoever_watches_a_run_can_leave_it() {
     let second = stage.0.run(&["run", "--continue"]);
     assert_eq!(second.code, 2, "{}", second.text());
     assert!(second.stderr.contains(&format!("run {run} is running")), "{}", second.text());
-    let mut terminal = Terminal::open(&stage, &format!("'{ALDIS}' attach"));
+    let mut terminal = Terminal::open(&stage, &format!("exec '{ALDIS}' attach"));
     wait_until("the agent works", || stage.0.path().join("here").exists());
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.types("\x03");

@@ -82,7 +82,7 @@ fn the_only_question_is_answered_from_anywhere() {
 #[test]
 fn the_last_lines_say_why_and_what_to_do() {
     for (script, options, words) in [
-        ("echo '<chorus>BLOCKED: no key</chorus>'", &[][..], "blocked after 1 iteration"),
+        ("echo '<chorus>BLOCKED: no key</chorus>'", &[][..], "Blocked after 1 iteration"),
         ("echo '<chorus>BLOCKED: no key</chorus>'", &[], ": no key"),
         ("exit 7", &["--max-crashes", "0"], "the agent exited with code 7"),
         ("echo '<chorus>NEEDS_HELP: which?</chorus>'", &["--no-wait"], ": which?"),

@@ -210,7 +210,7 @@ fn limits_are_waited_for_in_every_form() {
     for (voice, stage, child) in stages {
         let done = finished(child.wait_with_output().unwrap());
         assert_eq!(done.code, 0, "{voice}: {}", done.text());
-        let waits = done.json().iter().filter(|line| line["kind"] == "rate_limit").count();
+        let waits = done.json().iter().filter(|line| line["notice"] == "rate_limit").count();
         assert_eq!(waits, 2, "{voice}: {}", done.text());
         let status = stage.status();
         assert_eq!(status["iteration"], 1, "{voice}: a refusal uses up no iteration");

@@ -31,6 +31,11 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
+    /// The method and the path.
+    pub(crate) fn request(&self) -> &str {
+        self.head.lines().next().and_then(|line| line.strip_suffix(" HTTP/1.1")).unwrap_or_default()
+    }
+
     pub(crate) fn header(&self, name: &str) -> String {
         let prefix = format!("{name}: ");
         let line = self.head.lines().find(|line| line.to_lowercase().starts_with(&prefix));

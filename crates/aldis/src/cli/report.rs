@@ -1,0 +1,76 @@
+//! `aldis report`: what happened in a run, for the morning after.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use aldis_engine::EngineError;
+use clap::{Args, ValueHint};
+
+use super::{Outcome, why};
+use crate::app::report;
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::notify;
+use crate::settings::clock;
+use crate::settings::home;
+use crate::view::timeline::svg;
+use crate::view::{json, report as pages};
+
+/// Report what happened in a run
+///
+/// Tells what was asked and how it ended, the claims and what became of each, checks, questions, waits,
+/// cost, agents and their tools, commits and files, and the decisions that matter. Secrets of known
+/// shapes are left out. Prints Markdown unless another form is asked for.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis report
+  aldis report 7f3kq2bn --html -o report.html
+  aldis report --json")]
+pub(super) struct ReportArgs {
+    /// The run (default: the one of this project that goes on, else its latest)
+    run: Option<String>,
+
+    /// Print one HTML file, with a picture of the timeline
+    #[arg(long, group = "form")]
+    html: bool,
+
+    /// Print JSON
+    #[arg(long, group = "form")]
+    json: bool,
+
+    /// Print only the picture of the timeline
+    #[arg(long, group = "form")]
+    svg: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(io: &mut Io, args: &ReportArgs) -> Result<Outcome, CommandError> {
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    let run = match &args.run {
+        Some(name) => Some(why::find(engine.store(), name)?),
+        None => why::around(engine.store())?,
+    };
+    let Some(run) = run else {
+        writeln!(io.stderr, "no run in this project; `aldis status --all` lists all runs")?;
+        return Ok(Outcome::No);
+    };
+    let found = report::report(&engine, &state, &run, clock::now()?)?;
+    let (form, timeline) = found.ok_or(EngineError::NoSuchRun(run))?;
+    let mut text = Vec::new();
+    match args {
+        ReportArgs { html: true, .. } => text.extend(pages::html(&form, &timeline).into_bytes()),
+        ReportArgs { json: true, .. } => json::write_line(&mut text, &form)?,
+        ReportArgs { svg: true, .. } => text.extend(format!("{}\n", svg(&timeline)).into_bytes()),
+        _ => text.extend(pages::markdown(&form, &timeline).into_bytes()),
+    }
+    match &args.output {
+        Some(path) => fs::write(path, text).map_err(|error| CommandError::file(path, &error))?,
+        None => io.stdout.write_all(&text)?,
+    }
+    Ok(Outcome::Yes)
+}
