@@ -4,7 +4,6 @@
 //! registers the hook in the host's settings and checks that it works. Neither names a host: they
 //! ask its `HostSpec`.
 
-mod amp;
 mod claude_code;
 mod cline;
 mod codex;
@@ -21,6 +20,7 @@ pub(crate) mod install;
 mod openclaw;
 mod opencode;
 mod qwen;
+mod sourcegraph_amp;
 pub(crate) mod spec;
 
 pub use env::Env;
@@ -49,7 +49,7 @@ static ALL: [Host; 10] = [
 ];
 
 /// Hosts without hooks: they can be run, and not registered with.
-static HEADLESS_ONLY: [Host; 1] = [Host(&amp::SPEC)];
+static HEADLESS_ONLY: [Host; 1] = [Host(&sourcegraph_amp::SPEC)];
 
 #[cfg(test)]
 mod tests;

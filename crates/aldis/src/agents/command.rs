@@ -1,17 +1,14 @@
 //! How a process is started: an agent with its prompt, or a check.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use aldis_process::{Agent, Input, Launch, Mark, StartError};
 use aldis_store::RunId;
 use aldis_transcript::Input as OutputFormat;
 use tempfile::NamedTempFile;
 
-use crate::error::CommandError;
-use crate::hosts::Host;
-use crate::hosts::headless::SESSION;
 use crate::settings::prompt_by::PromptBy;
 
 /// How to start an agent.
@@ -29,6 +26,8 @@ pub struct AgentCommand {
     pub(crate) resume: Option<Vec<OsString>>,
 }
 
+/// What stands for the name of a session in a command.
+pub(crate) const SESSION: &str = "{session}";
 /// How long the name of a session may be.
 const SESSION_MAX: usize = 128;
 /// What runs checks.
@@ -118,7 +117,7 @@ impl JobLaunch {
 }
 
 impl StartFailure {
-    fn new(error: &StartError) -> Self {
+    pub(crate) fn new(error: &StartError) -> Self {
         let what = match error.help() {
             Some(help) => format!("{error}; {help}"),
             None => error.to_string(),
@@ -142,33 +141,6 @@ impl AgentCommand {
         };
         Some(Self { command: resume.iter().map(named).collect(), ..self.clone() })
     }
-}
-
-/// Refuses a command whose program cannot be started, before anything is begun.
-///
-/// # Errors
-///
-/// Fails with how to get the program, where that is known.
-pub(crate) fn check_program(
-    program: impl AsRef<OsStr>,
-    directory: &Path,
-) -> Result<(), CommandError> {
-    let mut launch = Launch::new(program.as_ref());
-    directory.clone_into(&mut launch.cwd);
-    let Err(error) = launch.find_program() else { return Ok(()) };
-    let own = match &error {
-        StartError::NotFound { program, searched: true } => Host::of_program(program),
-        _ => None,
-    };
-    let Some(host) = own else {
-        let StartFailure { what } = StartFailure::new(&error);
-        return Err(CommandError::new(what));
-    };
-    let program = program.as_ref().to_string_lossy();
-    let what = format!("{} is not installed (no `{program}` on the PATH)", host.title());
-    let get = host.spec().get_program;
-    Err(CommandError::new(what)
-        .with_help(format!("get it: {get}; or write another command after `--`")))
 }
 
 fn write_prompt(prompt: &str) -> Result<NamedTempFile, StartFailure> {

@@ -1,6 +1,6 @@
 //! One agent at work: what it writes becomes reports, and all of it is kept.
 
-use aldis_machine::run::{Exit, Usage};
+use aldis_machine::run::Exit;
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_transcript::events::{TextEvents, Zone};
@@ -8,7 +8,6 @@ use aldis_transcript::{Format, Input};
 
 use super::listener::{Listener, Listening, Report};
 use super::output_log::OutputLog;
-use crate::hosts::headless;
 
 /// The output of one agent.
 pub(crate) struct Session<'r> {
@@ -35,13 +34,6 @@ impl<'r> Session<'r> {
     /// Returns what the agent writes, once that is known.
     pub(crate) fn format(&self) -> Option<Format> {
         self.listener.format()
-    }
-
-    /// Returns what its host counts although it was spent before this process: `before` where it counts
-    /// whole sessions.
-    pub(crate) fn counted_before(&self, before: Usage) -> Usage {
-        let host = self.format().and_then(headless::writer);
-        if host.is_some_and(|host| host.counts_sessions) { before } else { Usage::default() }
     }
 
     /// Reads what it wrote to standard output.
@@ -71,13 +63,5 @@ impl<'r> Session<'r> {
             errors.finish(now).into_iter().for_each(|event| sink(Report::Host(event)));
         }
         log.flush();
-    }
-}
-
-/// Returns what is left of a cost without a part of it.
-pub(crate) fn less(all: Usage, part: Usage) -> Usage {
-    Usage {
-        tokens: all.tokens.saturating_sub(part.tokens),
-        micro_dollars: all.micro_dollars.saturating_sub(part.micro_dollars),
     }
 }

@@ -20,13 +20,13 @@ use serde_json::Value;
 
 use super::run::{input_format, output_options};
 use super::{Outcome, detach, plan, tasks, why};
-use crate::agents::command::{AgentCommand, check_program};
+use crate::agents::command::{AgentCommand, SESSION};
 use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
 use crate::coordinate::repository::check_worktrees;
 use crate::error::CommandError;
 use crate::hosts::Host;
-use crate::hosts::headless::{HostOptions, SESSION};
+use crate::hosts::headless::{HostOptions, check_program};
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;

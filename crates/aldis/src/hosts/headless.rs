@@ -1,16 +1,19 @@
 //! How a host runs without a person: its command, what it may do, and how it goes on with a session.
 //! `aldis run` and `aldis deliver` start every host from these facts.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
+use aldis_machine::run::Usage;
+use aldis_process::{Launch, StartError};
 use aldis_transcript::Format;
 use serde::{Deserialize, Serialize};
 
 use super::install::locations::Locations;
 use super::{Host, spec::HostSpec};
+use crate::agents::command::StartFailure;
 use crate::error::CommandError;
 use crate::settings::prompt_by::PromptBy;
-
-/// What stands for the name of a session in a command.
-pub(crate) const SESSION: &str = "{session}";
 
 /// A host that runs without a person.
 #[derive(Clone, Copy, Debug)]
@@ -192,8 +195,50 @@ impl Host {
     }
 }
 
+/// Refuses a command whose program cannot be started, before anything is begun.
+///
+/// # Errors
+///
+/// Fails with how to get the program, where that is known.
+pub(crate) fn check_program(
+    program: impl AsRef<OsStr>,
+    directory: &Path,
+) -> Result<(), CommandError> {
+    let mut launch = Launch::new(program.as_ref());
+    directory.clone_into(&mut launch.cwd);
+    let Err(error) = launch.find_program() else { return Ok(()) };
+    let own = match &error {
+        StartError::NotFound { program, searched: true } => Host::of_program(program),
+        _ => None,
+    };
+    let Some(host) = own else {
+        let StartFailure { what } = StartFailure::new(&error);
+        return Err(CommandError::new(what));
+    };
+    let program = program.as_ref().to_string_lossy();
+    let what = format!("{} is not installed (no `{program}` on the PATH)", host.title());
+    let get = host.spec().get_program;
+    Err(CommandError::new(what)
+        .with_help(format!("get it: {get}; or write another command after `--`")))
+}
+
 /// Returns the host that writes this when it runs without a person.
 pub(crate) fn writer(format: Format) -> Option<Headless> {
     let mut all = Host::all().iter().filter_map(|host| host.spec().headless);
     all.find(|host| host.output == format)
+}
+
+/// Returns what its host counts of an agent although it was spent `before`, where that counts whole
+/// sessions.
+pub(crate) fn counted_before(format: Option<Format>, before: Usage) -> Usage {
+    let host = format.and_then(writer);
+    if host.is_some_and(|host| host.counts_sessions) { before } else { Usage::default() }
+}
+
+/// Returns what is left of a cost without a part of it.
+pub(crate) fn less(all: Usage, part: Usage) -> Usage {
+    Usage {
+        tokens: all.tokens.saturating_sub(part.tokens),
+        micro_dollars: all.micro_dollars.saturating_sub(part.micro_dollars),
+    }
 }

@@ -11,11 +11,11 @@ use aldis_transcript::Input;
 use serde::{Deserialize, Serialize};
 
 use super::{RunArgs, input_format};
-use crate::agents::command::{AgentCommand, check_program};
+use crate::agents::command::AgentCommand;
 use crate::coordinate::run::RunPlan;
 use crate::error::CommandError;
 use crate::hosts::Host;
-use crate::hosts::headless::{Headless, HostOptions};
+use crate::hosts::headless::{Headless, HostOptions, check_program};
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config::{Node, Supervision, decode};
@@ -202,10 +202,14 @@ fn usual_host(io: &mut Io, args: &RunArgs, set: Option<&str>) -> Result<Host, Co
             }
             Ok(*only)
         }
-        [] => Err(CommandError::new("no agent is installed that aldis knows").with_help(
-            "install one, such as Claude Code (npm install -g @anthropic-ai/claude-code), or \
-             write a command: aldis run TASK -- COMMAND",
-        )),
+        [] => {
+            let (usual, get) = (Host::original(), Host::original().spec().get_program);
+            let help = format!(
+                "install one, such as {} ({get}), or write a command: aldis run TASK -- COMMAND",
+                usual.title()
+            );
+            Err(CommandError::new("no agent is installed that aldis knows").with_help(help))
+        }
         several => {
             let names: Vec<&str> = several.iter().map(|host| host.name()).collect();
             Err(CommandError::new(format!("several agents are installed: {}", names.join(", ")))

@@ -9,8 +9,9 @@ use aldis_signal::{Finding, Role as SaidBy, Rules, Token};
 use aldis_transcript::events::HostEvent;
 
 use crate::agents::listener::Report;
-use crate::agents::session::{Session, less};
+use crate::agents::session::Session;
 use crate::coordinate::world::Stream;
+use crate::hosts::headless::{counted_before, less};
 use crate::view::live::delivery::DeliveryReporter;
 use crate::view::live::tools::ToolCall;
 
@@ -142,7 +143,7 @@ impl<'r> AgentAtWork<'r> {
 
     /// Its process has ended.
     pub(super) fn finish(self, exit: Exit, now: Timestamp, board: &mut DeliveryReporter) -> Last {
-        let before = self.session.counted_before(self.spent_before);
+        let before = counted_before(self.session.format(), self.spent_before);
         let Self { mut reported, session, spent_told, dispatch, directory, .. } = self;
         session.finish(exit, now, &mut |report| {
             show(board, now, (&dispatch, &directory), &report);
@@ -163,7 +164,7 @@ impl<'r> AgentAtWork<'r> {
         if self.reported.over {
             return Usage::default();
         }
-        let before = self.session.counted_before(self.spent_before);
+        let before = counted_before(self.session.format(), self.spent_before);
         let own = less(self.reported.spent, before);
         let more = less(own, self.spent_told);
         self.spent_told = own;

@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::RunConduct;
 use crate::agents::command::AgentCommand;
-use crate::agents::session::{Session, less};
+use crate::agents::session::Session;
 use crate::coordinate::coordinator::Core;
 use crate::error::CommandError;
+use crate::hosts::headless::{counted_before, less};
 
 /// The note that keeps it.
 const SESSION: &str = "session";
@@ -53,8 +54,7 @@ impl CurrentSession {
     /// Takes what the host counts. Returns what of it is this agent's.
     pub(super) fn spent(&mut self, agent: Option<&Session<'_>>, counted: Usage) -> Usage {
         self.spent = counted;
-        let before = agent.map(|agent| agent.counted_before(self.before));
-        less(counted, before.unwrap_or_default())
+        less(counted, counted_before(agent.and_then(Session::format), self.before))
     }
 }
 

@@ -1,7 +1,8 @@
 //! How hosts run without a person.
 
+use crate::agents::command::SESSION;
 use crate::hosts::Host;
-use crate::hosts::headless::{Headless, HostOption, HostOptions, SESSION};
+use crate::hosts::headless::{Headless, HostOption, HostOptions};
 
 fn headless(name: &str) -> Headless {
     Host::headless(name).unwrap().1

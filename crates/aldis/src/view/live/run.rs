@@ -301,7 +301,7 @@ impl RunReporter {
         self.output.show(now, Manner::Dim, &text);
     }
 
-    /// Shows that the host denied a permission, and what allows it.
+    /// Shows that the host denied a permission.
     pub(crate) fn denied(&mut self, now: Timestamp, (tool, about): (&str, &str)) {
         let about = within(about, &self.directory);
         let what = format!("{tool} {}", excerpt(about, TITLE_MAX));
