@@ -252,6 +252,15 @@ impl StartError {
 }
 
 impl Launch {
+    /// Finds the program as a start would, without starting anything.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what would keep it from being started.
+    pub fn find_program(&self) -> Result<PathBuf, StartError> {
+        self.check(&env::vars_os().collect::<Vec<_>>())
+    }
+
     /// Checks what can be checked before anything is started, and finds the program.
     pub(crate) fn check(&self, variables: &[(OsString, OsString)]) -> Result<PathBuf, StartError> {
         if !self.cwd.is_dir() {

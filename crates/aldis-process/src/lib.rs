@@ -25,6 +25,7 @@
 //! runs as the same user and could kill us, or hide a process by killing its reaper, clearing the
 //! environment and leaving control group and session.
 
+mod background;
 mod bounded;
 mod identity;
 mod launch;
@@ -39,6 +40,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::background::Background;
 pub use self::bounded::{
     BoundedError, BoundedOutput, Cancellation, run_bounded, run_bounded_with_input, run_cancellable,
 };

@@ -1,12 +1,14 @@
 //! The commands: arguments in, exit code out.
 
 mod agent_reaper;
+mod attach;
 mod auto;
 mod completions;
 mod config;
 mod control;
 mod deliver;
 mod demo;
+mod detach;
 mod dialects;
 mod doctor;
 mod explain;
@@ -88,6 +90,7 @@ enum Command {
     Abort(control::ControlArgs),
     AgentReaper(agent_reaper::AgentReaperArgs),
     Answer(control::AnswerArgs),
+    Attach(attach::AttachArgs),
     #[command(subcommand)]
     Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
@@ -232,6 +235,7 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),
         Command::Answer(args) => control::answer(io, &args),
+        Command::Attach(args) => attach::run(io, &args),
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Config(command) => config::run(io, &command),

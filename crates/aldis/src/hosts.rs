@@ -14,16 +14,16 @@ mod droid;
 mod env;
 mod gemini;
 mod goose;
+pub(crate) mod headless;
 pub(crate) mod hook;
 mod host;
 pub(crate) mod install;
 mod openclaw;
 mod opencode;
 mod qwen;
+mod sourcegraph_amp;
 pub(crate) mod spec;
 pub(crate) mod spool;
-
-use aldis_transcript::Format;
 
 pub use env::Env;
 pub(crate) use hook::answer::woken;
@@ -51,11 +51,8 @@ pub(crate) static ALL: [Host; 10] = [
     Host(&qwen::SPEC),
 ];
 
-/// Returns the host that writes this when it runs without a person.
-pub(crate) fn headless(format: Format) -> Option<spec::Headless> {
-    let mut all = ALL.iter().filter_map(|host| host.spec().headless);
-    all.find(|host| host.output == format)
-}
+/// Hosts without hooks: they can be run, and not registered with.
+static HEADLESS_ONLY: [Host; 1] = [Host(&sourcegraph_amp::SPEC)];
 
 #[cfg(test)]
 mod tests;

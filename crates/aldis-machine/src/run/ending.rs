@@ -112,12 +112,10 @@ impl State {
         self.attempt.stop_because.clone().unwrap_or_else(|| otherwise.to_owned())
     }
 
-    /// How a human allows what the host denied last.
-    pub(super) fn how_to_allow(&self) -> String {
+    /// Returns how a human allows what the host denied last, as a clause.
+    pub fn how_to_allow(&self) -> String {
         match self.memory.denials.last().map(|denial| denial.cure.trim()) {
-            Some(cure) if !cure.is_empty() => {
-                format!("add {cure} to the agent's command: `aldis run --continue -- COMMAND`")
-            }
+            Some(cure) if !cure.is_empty() => cure.to_owned(),
             _ => format!("allow it in the settings of the agent's host, then {CONTINUE}"),
         }
     }

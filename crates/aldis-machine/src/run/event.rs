@@ -82,7 +82,7 @@ pub enum Event {
         /// What it wanted to do with it: a command, a path.
         #[serde(default)]
         what: String,
-        /// How a human allows it: the host's flag or setting.
+        /// How a human allows it, as a clause: `allow it: aldis run --continue ...`.
         #[serde(default)]
         cure: String,
     },

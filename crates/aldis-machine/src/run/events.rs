@@ -19,6 +19,9 @@ const SIGNALS_MAX: usize = 64;
 const NEAR_MISSES_MAX: usize = 8;
 /// How many denied permissions are remembered. The oldest gives way.
 const DENIALS_MAX: usize = 16;
+/// What follows a denial.
+const SECOND_DENIAL: &str =
+    "the agent gets this in its next prompt, and a second denial ends the run";
 /// How much of a host's message is kept.
 const MESSAGE_MAX: usize = 1_000;
 
@@ -181,7 +184,7 @@ impl State {
         }
         let until = until.or_else(|| self.attempt.limit.as_ref()?.until);
         self.attempt.limit = Some(ServiceLimit { until, what: cut(what, MESSAGE_MAX).to_owned() });
-        self.decided(Rule::LimitReported, "The service reported a rate limit")
+        self.decided(Rule::LimitReported, "The service refuses to work for now")
             .because(what)
             .next("when the agent has stopped, the run waits and repeats the iteration")
     }
@@ -251,18 +254,21 @@ impl State {
             return self.stop_agent(Some(Ending::PermissionDenied), decided);
         }
         self.decided(Rule::PermissionDenied, "The host denied the agent a permission")
-            .because(match &*cure {
-                "" => denied,
-                cure => format!("{denied}; {cure} allows it"),
+            .because(denied)
+            .next(match &*cure {
+                "" => SECOND_DENIAL.to_owned(),
+                cure => format!("{SECOND_DENIAL}; then {cure}"),
             })
-            .next("the agent gets this in its next prompt; a second denial ends the run")
     }
 
     /// Time passed: limits, waits that are over, silence.
     pub(super) fn on_tick(&mut self) -> Outcome {
         match self.status {
-            Status::Limited { until } | Status::Backoff { until } if self.now() >= until => {
-                self.end_wait()
+            Status::Limited { until } if self.now() >= until => {
+                self.end_wait("the wait for the service is over")
+            }
+            Status::Backoff { until } if self.now() >= until => {
+                self.end_wait("the pause after the crash is over")
             }
             Status::Working => self.while_working(),
             Status::Paused { stagnated: true } => self.while_suspended(),

@@ -56,16 +56,26 @@ impl State {
         self.finish(Ending::Aborted, decided)
     }
 
-    /// Keeps a message for the next prompt. A human's message resets what stagnation counts.
+    /// Keeps a message for the next prompt. A human's message resets what stagnation counts, answers an
+    /// open question, and ends the pause after a crash.
     pub(super) fn on_message(&mut self, text: &str, by: &str) -> Outcome {
+        if let (Status::Asking, Some(question)) = (&self.status, &self.question) {
+            let id = question.id.clone();
+            return self.on_answer(&id, text, by);
+        }
         self.monitor.observe(self.now(), &Observation::Human);
         self.add_feedback(format!("A message from the human you work for:\n\n{}", block(text)));
         let quote = beginning(text, QUOTE_MAX, &Token::Off);
         let message = Evidence::new("message", quote);
-        self.decided(Rule::MessageReceived, "Kept a message for the agent")
+        let kept = self
+            .decided(Rule::MessageReceived, "Kept a message for the agent")
             .because(format!("sent by {}", cause(by)))
             .seen([message])
-            .next("the next prompt holds it")
+            .next("the next prompt holds it");
+        match self.status {
+            Status::Backoff { .. } => kept.then(self.end_wait("a human sent a message")),
+            _ => kept,
+        }
     }
 }
 

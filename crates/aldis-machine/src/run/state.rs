@@ -160,7 +160,7 @@ pub struct Denial {
     pub tool: String,
     /// What it wanted to do with it.
     pub what: String,
-    /// How a human allows it.
+    /// How a human allows it, as a clause.
     pub cure: String,
 }
 

@@ -26,7 +26,7 @@ impl State {
             let decided = self
                 .decided(
                     Rule::LimitWaitsUsedUp,
-                    format!("Timed out: still rate limited after {waits} in a row"),
+                    format!("Timed out: the service still refuses after {waits} in a row"),
                 )
                 .because(message(limit))
                 .next(format!("continue when the service works again: {CONTINUE}"));
@@ -39,8 +39,9 @@ impl State {
         self.pause_clocks(now);
         let left = duration(until.since(now).as_secs());
         let iteration = self.iteration;
-        let text = format!("Rate limited by the service. Retrying at {until} (in {left}).");
-        self.decided(Rule::LimitWait, format!("Rate limited: retrying at {until} (in {left})"))
+        let text = format!("The service refuses to work for now. Retrying at {until} (in {left}).");
+        let summary = format!("Waiting for the service: retrying at {until} (in {left})");
+        self.decided(Rule::LimitWait, summary)
             .because(message(limit))
             .next(format!("nothing to do: iteration {iteration} is repeated and not counted twice"))
             .with([Effect::notice(Notice::RateLimit, text)])
@@ -119,10 +120,10 @@ fn crash_wait(first: u64, crashes: u32) -> u64 {
 
 impl State {
     /// A wait is over: the iteration is repeated.
-    pub(super) fn end_wait(&mut self) -> Outcome {
-        let (rule, because) = match self.status {
-            Status::Backoff { .. } => (Rule::CrashWaitOver, "the pause after the crash is over"),
-            _ => (Rule::LimitOver, "the wait for the rate limit is over"),
+    pub(super) fn end_wait(&mut self, because: &str) -> Outcome {
+        let rule = match self.status {
+            Status::Backoff { .. } => Rule::CrashWaitOver,
+            _ => Rule::LimitOver,
         };
         self.resume_clocks();
         let started = self.start_attempt();

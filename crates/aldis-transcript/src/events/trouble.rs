@@ -25,9 +25,11 @@ pub(crate) fn kind(text: &str) -> Kind {
 pub(crate) fn kind_of(status: Option<u64>, name: Option<&str>, text: &str) -> Kind {
     match name {
         Some("rate_limit" | "rate_limit_error" | "overloaded" | "overloaded_error") => Kind::Limit,
+        // The service's own error: it passes, as an outage does.
+        Some("api_error" | "server_error" | "internal_server_error") => Kind::Limit,
         Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed") => Kind::Error,
         _ if NO_LIMIT.is_match(text) => Kind::Error,
-        _ if matches!(status, Some(429 | 529)) => Kind::Limit,
+        _ if matches!(status, Some(429 | 500 | 502..=504 | 529)) => Kind::Limit,
         _ => kind(text),
     }
 }
@@ -81,6 +83,17 @@ static LIMIT: LazyLock<RegexSet> = LazyLock::new(|| {
         r"exhausted your (?:[\w-]+ ){0,2}(?:capacity|quota)",
         r"resource[_ ](?:has been )?exhausted",
         r"\bquota\b",
+        // The service or the way to it is broken. That passes, too.
+        r"\b(?:status(?: code)?|error|http|code)\b\W{0,3}50[0234]\b",
+        r"internal server error",
+        r"bad gateway",
+        r"service (?:is )?(?:temporarily )?unavailable",
+        r"gateway time-?out",
+        r"connection error",
+        r"stream disconnected",
+        r"fetch failed",
+        r"socket hang up",
+        r"\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH)\b",
     ])
 });
 
@@ -148,19 +161,23 @@ mod tests {
             r#"429 {"type":"error","error":{"type":"rate_limit_error","message":"x"}}"#,
             "[code=upstream_error] Our servers are currently overloaded.",
             "Selected model is at capacity. Please try a different model.",
+            "API Error: 500 Internal server error",
+            "API Error: Connection error.",
+            "stream disconnected before completion",
+            "unexpected status 503 Service Unavailable",
+            "TypeError: fetch failed",
+            "connect ECONNREFUSED 127.0.0.1:443",
         ] {
             assert_eq!(kind(text), Kind::Limit, "{text}");
         }
         for text in [
             "",
-            "stream disconnected before completion",
             "401 Unauthorized",
             "Credit balance is too low",
             "insufficient_quota: You exceeded your current quota",
             "prompt is too long: 210429 tokens > 200000 maximum",
             "Reached maximum number of turns (3)",
             "Reached the maximum turn limit",
-            "API Error: 500 Internal server error",
             "You have hit your spend limit",
             "request req_0429a failed",
         ] {
@@ -188,14 +205,11 @@ mod tests {
             "exceeded retry limit, last status: 429 Too Many Requests, request id: x",
             "[API Error: You have exhausted your capacity on this model.]",
             r#"API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}"#,
+            "API Error: 500 Internal server error",
         ] {
             assert_eq!(line(text), Some(Kind::Limit), "{text}");
         }
-        for text in [
-            "API Error: 500 Internal server error",
-            "Invalid API key · Please run /login",
-            "Credit balance is too low",
-        ] {
+        for text in ["Invalid API key · Please run /login", "Credit balance is too low"] {
             assert_eq!(line(text), Some(Kind::Error), "{text}");
         }
         for text in [

@@ -117,7 +117,7 @@ impl JobLaunch {
 }
 
 impl StartFailure {
-    fn new(error: &StartError) -> Self {
+    pub(crate) fn new(error: &StartError) -> Self {
         let what = match error.help() {
             Some(help) => format!("{error}; {help}"),
             None => error.to_string(),

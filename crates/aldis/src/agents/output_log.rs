@@ -66,6 +66,13 @@ impl LoggedAgent {
     }
 }
 
+/// Opens what a supervisor in the background prints: its own words, not those of its agents.
+pub(crate) fn of_supervisor(state: &Path, run: &RunId) -> io::Result<File> {
+    let directory = all(state).join(run.as_str());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+    append(&directory.join("supervisor.log"))
+}
+
 fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }

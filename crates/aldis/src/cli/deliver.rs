@@ -20,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::run::{input_format, output_options};
-use super::{Outcome, plan, tasks, why};
+use super::{Outcome, detach, plan, tasks, why};
 use crate::agents::command::{AgentCommand, SESSION};
 use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan, PlanBoxes};
 use crate::coordinate::repository::Isolation;
 use crate::error::CommandError;
 use crate::hosts::Host;
-use crate::hosts::install::locations::Locations;
+use crate::hosts::headless::{HostOptions, check_program};
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
@@ -111,6 +111,10 @@ pub(super) struct DeliverArgs {
     #[arg(long)]
     no_wait: bool,
 
+    /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the delivery
+    #[arg(long, conflicts_with = "json")]
+    detach: bool,
+
     /// Do not show each decision (-v shows what the agents say and do, too)
     #[arg(long, short)]
     quiet: bool,
@@ -129,9 +133,10 @@ pub(super) struct DeliverArgs {
 }
 
 /// Takes the name of a host whose command is known.
-fn headless_host() -> impl TypedValueParser<Value = Host> {
-    let known = Host::all().iter().filter(|host| host.spec().headless.is_some());
-    PossibleValuesParser::new(known.map(|host| host.name())).try_map(|name| name.parse::<Host>())
+pub(super) fn headless_host() -> impl TypedValueParser<Value = Host> {
+    let known = Host::all_headless();
+    let names = PossibleValuesParser::new(known.iter().map(|host| host.name()));
+    names.try_map(|name| Host::headless(&name).map(|(host, _)| host))
 }
 
 /// The note that keeps how agents are started.
@@ -170,6 +175,18 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
         None => go_on(&engine, &place, args)?,
     };
+    if args.detach {
+        let command = ["deliver", "--quiet", "--continue", run.id().as_str()].map(str::to_owned);
+        let limits = [
+            args.total_timeout.map(|time| format!("--total-timeout={time}")),
+            args.max_tokens.map(|tokens| format!("--max-tokens={tokens}")),
+            args.max_cost.map(|cost| format!("--max-cost={cost}")),
+            args.no_wait.then(|| "--no-wait".to_owned()),
+        ];
+        let command = command.into_iter().chain(limits.into_iter().flatten());
+        let command = command.map(OsString::from).collect();
+        return detach::detach(io, engine.store(), run.id(), command);
+    }
     let options = output_options(io, args.quiet, args.json);
     let launch = launch(&run)?;
     let mut plan = plan(io, &launch, directory)?;
@@ -223,36 +240,27 @@ fn begin(
     }
     let host = args.host.spec().headless.filter(|_| args.command.is_empty());
     let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
-    if host.is_some() && !own_developer {
-        check_program(args.host)?;
+    let plain = HostOptions::default();
+    let own = || from_here(&args.command);
+    let command = host.map_or_else(own, |host| Ok(host.command(&plain)))?;
+    if let Some(program) = command.first().filter(|_| !own_developer) {
+        check_program(program, place.root())?;
     }
     let launch = DeliveryLaunch {
-        command: host.map_or_else(|| from_here(&args.command), |host| Ok(host.command()))?,
+        command,
         prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
         input: args
             .input
             .clone()
             .unwrap_or_else(|| host.map_or("auto", |host| host.output.name()).to_owned()),
         // Nobody knows how a command of the user's own continues a session.
-        resume: host.and_then(|host| host.resume()),
+        resume: host.and_then(|host| host.resume(&plain)),
         notify: settings.notify,
         roles: settings.roles,
         strict: settings.strict,
         boxes: boxes.filter(|_| !args.no_tick),
     };
     create(engine, place, tasks, config, &launch)
-}
-
-/// Refuses to start agents of a host that is not installed.
-fn check_program(host: Host) -> Result<(), CommandError> {
-    let program = host.spec().headless.and_then(|host| host.command.first().copied());
-    let program = program.unwrap_or_default();
-    if Locations::new()?.find_program(program).is_some() {
-        return Ok(());
-    }
-    let get = host.spec().get_program;
-    Err(CommandError::new(format!("`{program}` ({}) is not on the PATH", host.title()))
-        .with_help(format!("install it ({get}), or write your own command after `--`")))
 }
 
 /// A command that names no session would begin a new one.

@@ -92,7 +92,7 @@ fn goes_on(store: &dyn Store, run: &RunId) -> Result<bool, CommandError> {
 }
 
 /// Shows what agents wrote, each with its name where there are several. `last` is whose was shown last.
-fn show(
+pub(super) fn show(
     io: &mut Io,
     last: &mut Option<LoggedAgent>,
     all: Vec<(LoggedAgent, Written)>,

@@ -1,6 +1,7 @@
 //! `aldis run`: supervise one agent until it is verifiably done.
 
 mod flags;
+mod launch;
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,20 +15,21 @@ use aldis_signal::{Rules, prompt};
 use aldis_store::Driver;
 use aldis_transcript::Input;
 use clap::{Args, ValueHint};
-use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
-use super::{Outcome, tasks, why};
-use crate::agents::command::AgentCommand;
+use self::launch::RunLaunch;
+use super::deliver::headless_host;
+use super::{Outcome, detach, tasks, why};
 use crate::agents::git::Git;
 use crate::app::retention::Retention;
 use crate::app::selection;
 use crate::coordinate::run::{RunPlan, supervise};
 use crate::error::CommandError;
+use crate::hosts::Host;
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
-use crate::settings::config::{Layered, Node, Supervision, decode};
+use crate::settings::config::Layered;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
@@ -36,24 +38,61 @@ use crate::view::live::{Detail, OutputOptions};
 
 /// Supervise an agent until its work is verifiably done
 ///
-/// Starts the command again and again, each time with the task and what was wrong so far, until the
-/// agent reports that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
-/// failed or crashed, 3 blocked or needs a human, 4 stagnated or timed out, 5 iterations or budget
-/// used up, 130 interrupted.
+/// Starts the agent again and again, each time with the task and what was wrong so far, until it
+/// reports that it is done and the check agrees, or a limit is reached. The agent may edit the files
+/// of the project; --allow and --yolo let it do more. Exit codes: 0 done, 1 failed or crashed, 3
+/// blocked, needs a human or lacks a permission, 4 stagnated or timed out, 5 iterations or budget used
+/// up, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose --permission-mode acceptEdits
-  aldis run --dialect promise=DONE --task \"Fix the typo\" -- codex exec --json -
-  aldis run --continue
-  aldis run --continue -- claude -p --output-format stream-json --verbose --allowedTools Bash")]
+  aldis run --host claude-code --allow Bash --verify \"npm test\" \"Make the tests pass\"
+  aldis run --host codex --prompt task.md
+  aldis run --continue --max-iterations 80
+  aldis run --dialect promise=DONE \"Fix the typo\" -- ./my-agent.sh")]
 pub(super) struct RunArgs {
     /// The task
-    #[arg(long, value_name = "TEXT", conflicts_with = "prompt")]
+    #[arg(value_name = "TASK", conflicts_with_all = ["task", "prompt", "go_on"])]
+    text: Option<String>,
+
+    /// The task, as an option
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["prompt", "go_on"])]
     task: Option<String>,
 
-    /// A file with the task
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// A file with the task; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "go_on")]
     prompt: Option<PathBuf>,
+
+    /// The agent (default: `host` in [run] of aldis.toml, else the only one that is installed)
+    #[arg(long, value_parser = headless_host())]
+    host: Option<Host>,
+
+    /// Let the host's agent use this tool, too; may be repeated
+    ///
+    /// As the host names it: `Bash` or `Bash(npm test:*)` for Claude Code, `shell` for Copilot.
+    #[arg(long, value_name = "TOOL")]
+    allow: Vec<String>,
+
+    /// Let the host's agent do everything, without any question
+    ///
+    /// Every permission: all commands, all files of this user, the network. Only where nothing is that
+    /// must not be lost or read.
+    #[arg(long, conflicts_with = "allow")]
+    yolo: bool,
+
+    /// The model that the host uses, as the host names it
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// Begin a new session of the host in each iteration
+    ///
+    /// By default an iteration continues the session of the last one, where the host can: what the
+    /// agent has learned stays with it.
+    #[arg(long)]
+    fresh: bool,
+
+    /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the run
+    #[arg(long, conflicts_with = "json")]
+    detach: bool,
 
     /// Do not show what the agent says and does (-v shows all of it, with the time)
     #[arg(long, short)]
@@ -67,7 +106,7 @@ pub(super) struct RunArgs {
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1)]
     go_on: Option<Option<String>>,
 
-    /// The agent's command; with --continue, the one to use from now on
+    /// The agent's command instead of a host; with --host, further arguments of the host
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 
@@ -75,32 +114,28 @@ pub(super) struct RunArgs {
     flags: Flags,
 }
 
-/// How a run's agent is started, as the store keeps it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct RunLaunch {
-    command: Vec<String>,
-    settings: Supervision,
-}
-
 pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
     let directory = project::current()?;
     let place = Place::of(&directory, None);
     let engine = notify::open_engine(io.state_dir.as_deref())?;
-    let (run, first) = if args.go_on.is_some() {
+    let (run, launch, first) = if args.go_on.is_some() {
         go_on(&engine, &place, args)?
     } else {
-        (begin(io, &engine, &place, args)?, Event::Begin)
+        begin(io, &engine, &place, args)?
     };
+    if args.detach {
+        let command = ["run", "--quiet", "--continue", run.id().as_str()].map(OsString::from);
+        return detach::detach(io, engine.store(), run.id(), command.to_vec());
+    }
     let dialect = selection::find(&run.state().setup().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let live = RunReporter::new(out, output_options(io, args.quiet, args.json), &dialect);
-    let launch = launch(args, run.state())?;
     let notify = launch.settings.notify.clone();
     let state = home::state_directory(io.state_dir.as_deref())?;
     let _beside = Retention::new(engine.shared_store(), state.clone())?.spawn();
     let ask_here = !args.json && !launch.settings.run.no_wait;
     let rules = Rules::new([dialect]).strict(launch.settings.strict);
-    let plan = RunPlan { ask_here, ..plan(launch, (directory, state), rules)? };
+    let plan = RunPlan { ask_here, ..launch.plan((directory, state), rules)? };
     let ending = supervise(engine, run, &plan, (&notify, live), first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }
@@ -125,11 +160,7 @@ fn begin(
     engine: &Engine,
     place: &Place,
     args: &RunArgs,
-) -> Result<Handle<State>, CommandError> {
-    if args.command.is_empty() {
-        return Err(CommandError::new("no agent command was given")
-            .with_help("write it after `--`: aldis run --task TEXT -- COMMAND"));
-    }
+) -> Result<(Handle<State>, RunLaunch, Event), CommandError> {
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
     let dialect = selection::find(&settings.run.dialect)?;
@@ -140,9 +171,11 @@ fn begin(
         return Err(CommandError::new(format!("{what}: there is no git repository here"))
             .with_help("run `git init`, or leave the option out"));
     }
-    let launch = RunLaunch { command: args.command.clone(), settings };
+    let task = task(io, args)?;
+    let launch = RunLaunch::new(io, args, settings)?;
+    launch.agent(&project::current()?)?;
     let start = Start {
-        task: task(io, args)?,
+        task,
         dialect: launch.settings.run.dialect.clone(),
         instructions,
         launch: serde_json::to_string(&launch)?,
@@ -152,11 +185,12 @@ fn begin(
         notes: vec![notify::note(&launch.settings.notify)?],
         ..NewRun::of(project::name(place.root()), Driver::Process)
     };
-    Ok(engine.begin(clock::wall(), &new, start)?.0)
+    let run = engine.begin(clock::wall(), &new, start)?.0;
+    Ok((run, launch, Event::Begin))
 }
 
 fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
-    let text = match (&args.task, &args.prompt) {
+    let text = match (args.text.as_ref().or(args.task.as_ref()), &args.prompt) {
         (Some(task), _) => task.clone(),
         (None, Some(path)) if path.as_os_str() == "-" => {
             let mut text = String::new();
@@ -170,24 +204,10 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
         (None, None) => String::new(),
     };
     if text.trim().is_empty() {
-        return Err(
-            CommandError::new("no task was given").with_help("use --task TEXT or --prompt FILE")
-        );
+        return Err(CommandError::new("no task was given")
+            .with_help("write it behind the options, or use --prompt FILE"));
     }
     Ok(text)
-}
-
-/// What a run goes by: what it began with, changed by what is asked for now.
-fn launch(args: &RunArgs, state: &State) -> Result<RunLaunch, CommandError> {
-    let mut launch: RunLaunch = serde_json::from_str(&state.setup().launch)
-        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
-    if !args.command.is_empty() {
-        launch.command.clone_from(&args.command);
-    }
-    let mut tree = Node::of(&launch.settings)?;
-    tree.overlay(args.flags.layer());
-    launch.settings = decode(&tree)?;
-    Ok(launch)
 }
 
 /// Takes the last run of the project up again: ends what is left of its agent, and goes on with the
@@ -196,22 +216,25 @@ fn go_on(
     engine: &Engine,
     place: &Place,
     args: &RunArgs,
-) -> Result<(Handle<State>, Event), CommandError> {
+) -> Result<(Handle<State>, RunLaunch, Event), CommandError> {
     let id = match args.go_on.as_ref().and_then(Option::as_ref) {
         Some(name) => Some(why::find(engine.store(), name)?),
         None => tasks::latest(engine.store(), place, State::NAME)?,
     };
     let Some(id) = id else {
         return Err(CommandError::new("there is no run to continue in this project")
-            .with_help("start one: aldis run --task TEXT -- COMMAND"));
+            .with_help("start one: aldis run TASK"));
     };
-    let run: Handle<State> = engine.open(&id)?;
+    detach::refuse_supervised(engine.store(), &id)?;
+    let mut run: Handle<State> = engine.open(&id)?;
+    let launch = RunLaunch::of(&run, args)?;
+    launch.agent(&project::current()?)?;
     let first = match run.state().ending() {
         Some(Ending::Done) => {
             return Err(CommandError::new(format!("run {} is done", run.id())));
         }
         Some(_) => {
-            let config = Box::new(launch(args, run.state())?.settings.limits());
+            let config = Box::new(launch.settings.limits());
             if let Some(limit) = run.state().reached(&config) {
                 return Err(still_reached(&run, limit));
             }
@@ -219,7 +242,8 @@ fn go_on(
         }
         None => Event::Recovered,
     };
-    Ok((run, first))
+    launch.keep(engine, &mut run)?;
+    Ok((run, launch, first))
 }
 
 /// A run whose limit was not raised.
@@ -233,28 +257,4 @@ fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
     };
     CommandError::new(format!("run {} {used}", run.id()))
         .with_help(format!("raise the limit: aldis run --continue {} {option}", run.id()))
-}
-
-fn plan(
-    launch: RunLaunch,
-    (directory, state): (PathBuf, PathBuf),
-    rules: Rules,
-) -> Result<RunPlan, CommandError> {
-    let RunLaunch { command, settings: Supervision { run, .. } } = launch;
-    let input = input_format(&run.input)?;
-    Ok(RunPlan {
-        command: AgentCommand {
-            command: command.into_iter().map(OsString::from).collect(),
-            prompt: run.prompt_by,
-            pty: run.pty,
-            input,
-            resume: None,
-        },
-        verify: run.verify,
-        directory,
-        state,
-        rules,
-        zone: clock::local_zone(),
-        ask_here: false,
-    })
 }

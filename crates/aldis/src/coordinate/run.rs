@@ -2,6 +2,7 @@
 
 mod called;
 mod job;
+mod session;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -16,9 +17,11 @@ use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules};
 use aldis_store::RunId;
+use aldis_transcript::Format;
 use aldis_transcript::events::{HostEvent, Zone};
 
 use self::job::{Job, Work, keep_end, text_of};
+use self::session::CurrentSession;
 use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
 use super::real::Real;
@@ -27,8 +30,9 @@ use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, 
 use crate::agents::command::AgentCommand;
 use crate::agents::git::{Git, Since};
 use crate::agents::listener::{Found, Report};
+use crate::agents::session::Session;
 use crate::error::CommandError;
-use crate::hosts;
+use crate::hosts::{Host, headless};
 use crate::notify::{self, TerminalNotice};
 use crate::settings::clock;
 use crate::settings::config::Notify;
@@ -47,6 +51,8 @@ const HINTS_MAX: usize = 64;
 /// What to run, and how.
 #[derive(Debug)]
 pub(crate) struct RunPlan {
+    /// The host whose agent it is, unless the user gave a command.
+    pub(crate) host: Option<Host>,
     /// How the agent is started.
     pub(crate) command: AgentCommand,
     /// The check of a claim, for a shell.
@@ -69,12 +75,11 @@ struct RunConduct<'p> {
     /// What of the run was shown.
     shown: LastShown,
     job: Option<Job<'p>>,
+    session: CurrentSession,
     /// When the process must have ended.
     deadline: Option<Timestamp>,
     /// Near misses of this agent that the machine knows of.
     hints: HashSet<String>,
-    /// The name of the agent's session, where its host has one.
-    session: Option<String>,
     /// How many calls of this agent were taken over.
     calls: u64,
     progress: ProgressCoalescer,
@@ -147,9 +152,10 @@ pub(super) fn supervise_in(
 ) -> Result<Supervised, CommandError> {
     let left = run.state().agent().map(str::to_owned);
     let mut core = Core::take_over(engine, run, world, is_stale, left)?;
-    let program = plan.command.command.first().cloned().unwrap_or_default();
+    let program = plan.command.command.first().map(|program| program.to_string_lossy());
+    let agent = plan.host.map(|host| host.title().into()).or(program).unwrap_or_default();
     let place = (&*plan.directory, plan.verify.as_deref());
-    live.begin(core.id(), core.state(), &program.to_string_lossy(), place);
+    live.begin(core.id(), core.state(), &agent, place);
     let mut conduct = RunConduct::new(plan, live, core.state(), core.now());
     let ending = coordinator::coordinate(&mut core, &mut conduct, first)?;
     let (id, now, state) = (core.id().clone(), core.now(), core.state().clone());
@@ -163,9 +169,9 @@ impl<'p> RunConduct<'p> {
             live,
             shown: LastShown::of(state),
             job: None,
+            session: CurrentSession::default(),
             deadline: None,
             hints: HashSet::new(),
-            session: None,
             calls: 0,
             progress: ProgressCoalescer::default(),
             look: None,
@@ -221,7 +227,9 @@ impl<'p> RunConduct<'p> {
                     self.answered(core, &answer)?;
                 }
                 Report::Host(event) => {
-                    if let Some(event) = self.host_event(core.now(), event) {
+                    if let HostEvent::Session(name) = event {
+                        self.session_named(core, name)?;
+                    } else if let Some(event) = self.host_event(core, event) {
                         self.advance(core, event)?;
                     }
                 }
@@ -244,7 +252,12 @@ impl<'p> RunConduct<'p> {
     }
 
     /// Shows what the host reported about itself, and returns what it means to the machine.
-    fn host_event(&mut self, now: Timestamp, event: HostEvent) -> Option<Event> {
+    fn host_event(&mut self, core: &Core<'_, State>, event: HostEvent) -> Option<Event> {
+        let now = core.now();
+        let agent = match self.job.as_ref().map(|job| &job.work) {
+            Some(Work::Agent(session)) => Some(&**session),
+            _ => None,
+        };
         Some(match event {
             HostEvent::Tool { call, name, about, is_command, lines } => {
                 let (call, name, about) = (&*call, &*name, &*about);
@@ -256,33 +269,42 @@ impl<'p> RunConduct<'p> {
                 return None;
             }
             HostEvent::Spent { tokens, micro_dollars } => {
-                Event::Spent(Usage { tokens, micro_dollars })
+                Event::Spent(self.session.spent(agent, Usage { tokens, micro_dollars }))
             }
             HostEvent::Retrying { what, .. } => {
                 self.live.retrying(now, &what);
                 Event::Retrying { what }
             }
-            HostEvent::Limited { what, until } => Event::Limited { what, until },
+            HostEvent::Limited { what, until } => {
+                self.session.limited();
+                Event::Limited { what, until }
+            }
             HostEvent::Failed { what } => {
+                self.session.failed();
                 self.live.problem(now, &what);
                 Event::HostFailed { what }
             }
             HostEvent::Denied { tool, what } => {
-                let format = match self.job.as_ref().map(|job| &job.work) {
-                    Some(Work::Agent(session)) => session.format(),
-                    _ => None,
-                };
-                let cure = format.and_then(|format| (hosts::headless(format)?.permit)(&tool));
-                let cure = cure.unwrap_or_default();
-                self.live.denied(now, (&tool, &what), &cure);
+                let format = agent.and_then(Session::format);
+                let cure = self.how_to_allow(core.id(), format, &tool).unwrap_or_default();
+                self.live.denied(now, (&tool, &what));
                 Event::PermissionDenied { tool, what, cure }
             }
-            HostEvent::Session(session) => {
-                self.session = Some(session);
-                return None;
-            }
-            HostEvent::Answered(_) | HostEvent::Ended { .. } => return None,
+            HostEvent::Session(_) | HostEvent::Answered(_) | HostEvent::Ended { .. } => return None,
         })
+    }
+}
+
+impl RunConduct<'_> {
+    /// How a human allows a tool that the host denied, as a clause.
+    fn how_to_allow(&self, run: &RunId, format: Option<Format>, tool: &str) -> Option<String> {
+        if let Some(host) = self.plan.host {
+            let option = host.spec().headless?.cure(tool)?;
+            return Some(format!("allow it: `aldis run --continue {run} {option}`"));
+        }
+        let option = headless::writer(format?)?.permit(tool)?;
+        let again = format!("`aldis run --continue {run} -- COMMAND`");
+        Some(format!("add {option} to the agent's command: {again}"))
     }
 }
 
@@ -362,8 +384,10 @@ impl Conduct for RunConduct<'_> {
                 }
                 let last = if errors.iter().all(u8::is_ascii_whitespace) { output } else { errors };
                 let output = if exit.is_clean() { String::new() } else { text_of(&last) };
+                let session = self.session_over(core, exit)?;
                 let Exit { code, signal } = exit;
-                self.advance(core, Event::Exited(AgentExit { code, signal, output }))
+                let exited = Event::Exited(AgentExit { code, signal, output });
+                coordinator::advance_together(core, self, vec![exited], session.as_slice())
             }
             Work::Check => {
                 let passed = exit.is_clean();

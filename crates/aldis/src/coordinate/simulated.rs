@@ -60,6 +60,7 @@ impl RunStage {
     /// Agents report in this dialect; `verify` is the check.
     pub fn new(dialect: &Arc<Dialect>, verify: Option<&str>) -> Self {
         let plan = RunPlan {
+            host: None,
             command: command(false),
             verify: verify.map(str::to_owned),
             directory: PathBuf::from(PROJECT),

@@ -22,21 +22,17 @@ pub(super) static SPEC: HostSpec = HostSpec {
     programs: &["claude"],
     get_program: "npm install -g @anthropic-ai/claude-code",
     headless: Some(Headless {
-        command: &[
-            "claude",
-            "-p",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--permission-mode",
-            "acceptEdits",
-        ],
+        command: &["claude", "-p", "--output-format", "stream-json", "--verbose"],
+        edits: &["--permission-mode", "acceptEdits"],
+        everything: &["--dangerously-skip-permissions"],
+        edit_tools: &["Edit", "MultiEdit", "NotebookEdit", "Write"],
+        allow: HostOption::Named("--allowedTools"),
+        model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::ClaudeStream,
         counts_sessions: false,
-        permit: |tool| Some(permit(tool)),
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     attended: Some(("CLAUDE_CODE_ENTRYPOINT", "cli")),
@@ -92,16 +88,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
     is_original: true,
     ..HostSpec::USUAL
 };
-
-/// The flag that allows a tool.
-fn permit(tool: &str) -> String {
-    match tool {
-        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => {
-            "`--permission-mode acceptEdits`".to_owned()
-        }
-        tool => format!("`--allowedTools \"{tool}\"`"),
-    }
-}
 
 /// The file in which it keeps its own state, and the servers of one person.
 fn state_file(locations: &Locations) -> Option<PathBuf> {

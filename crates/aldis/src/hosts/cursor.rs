@@ -23,13 +23,19 @@ pub(super) static SPEC: HostSpec = HostSpec {
     programs: &["cursor-agent", "cursor"],
     get_program: "see cursor.com/cli",
     headless: Some(Headless {
-        command: &["cursor-agent", "-p", "--output-format", "stream-json", "--force"],
+        command: &["cursor-agent", "-p", "--output-format", "stream-json"],
+        edits: &["--force"],
+        everything: &["--force"],
+        edit_tools: &[],
+        allow: HostOption::Instead(
+            "Cursor allows everything that `permissions` in .cursor/cli.json does not deny",
+        ),
+        model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::CursorStream,
         counts_sessions: false,
-        permit: |_| None,
     }),
     project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     payload: HookPayload {

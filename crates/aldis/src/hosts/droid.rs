@@ -12,13 +12,19 @@ pub(super) static SPEC: HostSpec = HostSpec {
     programs: &["droid"],
     get_program: "npm install -g @factory/cli",
     headless: Some(Headless {
-        command: &["droid", "exec", "-o", "stream-json", "--auto", "low"],
+        command: &["droid", "exec", "-o", "stream-json"],
+        edits: &["--auto", "low"],
+        everything: &["--skip-permissions-unsafe"],
+        edit_tools: &[],
+        allow: HostOption::Instead(
+            "Droid has levels: write `-- --auto medium` or `-- --auto high` behind the task",
+        ),
+        model: HostOption::Named("--model"),
         resume: Some(&["-s", "{session}"]),
         last: &["-f"],
         prompt_by: PromptBy::File,
         output: Format::DroidStream,
         counts_sessions: false,
-        permit: |_| None,
     }),
     project_variables: &["CLAUDE_PROJECT_DIR"],
     payload: HookPayload {

@@ -13,12 +13,18 @@ pub(super) static SPEC: HostSpec = HostSpec {
     get_program: "see block.github.io/goose",
     headless: Some(Headless {
         command: &["goose", "run", "--output-format", "stream-json"],
+        edits: &[],
+        everything: &[],
+        edit_tools: &[],
+        allow: HostOption::Instead(
+            "`goose configure` decides what Goose may do; in its mode `auto` everything",
+        ),
+        model: HostOption::Named("--model"),
         resume: None,
         last: &["-i", "-"],
         prompt_by: PromptBy::Stdin,
         output: Format::Goose,
         counts_sessions: false,
-        permit: |_| None,
     }),
     payload: HookPayload {
         members: &["event"],

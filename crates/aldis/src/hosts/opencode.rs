@@ -23,12 +23,18 @@ pub(super) static SPEC: HostSpec = HostSpec {
     get_program: "npm install -g opencode-ai",
     headless: Some(Headless {
         command: &["opencode", "run", "--format", "json"],
+        edits: &[],
+        everything: &["--auto"],
+        edit_tools: &[],
+        allow: HostOption::Instead(
+            "`permission` in opencode.json allows single tools, --yolo all that are not denied there",
+        ),
+        model: HostOption::Named("--model"),
         resume: Some(&["--session", "{session}"]),
         last: &[],
         prompt_by: PromptBy::Argument,
         output: Format::OpenCode,
         counts_sessions: false,
-        permit: |_| None,
     }),
     payload: HookPayload {
         members: &["part", "properties", "sessionID"],

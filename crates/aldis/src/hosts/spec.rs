@@ -11,6 +11,7 @@ use jsonc_parser::json;
 use serde_json::{Value, json as value};
 
 use super::Env;
+pub(crate) use super::headless::{Headless, HostOption};
 use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
 use super::install::hooks_file::CurrentEntry;
@@ -109,38 +110,6 @@ pub(crate) struct CallMembers {
     pub(crate) id: &'static str,
     /// An object with `thread_id`, `session_id` and `thread_source`.
     pub(crate) turn: &'static str,
-}
-
-/// A host that runs without a person and may change the files of the project.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Headless {
-    /// The program and the first arguments.
-    pub(crate) command: &'static [&'static str],
-    /// What follows to continue an earlier session, whose name `{session}` stands for.
-    pub(crate) resume: Option<&'static [&'static str]>,
-    /// The last arguments.
-    pub(crate) last: &'static [&'static str],
-    /// How it gets its prompt.
-    pub(crate) prompt_by: PromptBy,
-    /// What it writes.
-    pub(crate) output: Format,
-    /// Whether its figures are those of a whole session, also of what went before this process.
-    pub(crate) counts_sessions: bool,
-    /// Returns what allows a tool that it denied; nothing where that is not known.
-    pub(crate) permit: fn(&str) -> Option<String>,
-}
-
-impl Headless {
-    /// Returns the command for a new session.
-    pub(crate) fn command(&self) -> Vec<String> {
-        self.command.iter().chain(self.last).map(|word| (*word).to_owned()).collect()
-    }
-
-    /// Returns the command that continues a session, where the host has one.
-    pub(crate) fn resume(&self) -> Option<Vec<String>> {
-        let words = self.command.iter().chain(self.resume?).chain(self.last);
-        Some(words.map(|word| (*word).to_owned()).collect())
-    }
 }
 
 /// The members of a payload.

@@ -333,7 +333,7 @@ pub(crate) fn run_status(now: Timestamp, state: &run::State) -> (Tone, String) {
             return (Tone::Warn, text);
         }
         run::Status::Limited { until } => {
-            return (Tone::Warn, format!("rate limited; retrying at {}", retry(*until)));
+            return (Tone::Warn, format!("waiting for the service; retrying at {}", retry(*until)));
         }
         run::Status::Backoff { until } => {
             return (Tone::Warn, format!("the agent crashed; restarting at {}", retry(*until)));

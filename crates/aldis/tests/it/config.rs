@@ -68,6 +68,7 @@ fn people_see_a_file_that_could_be_theirs() {
     exit 0
     -- stdout
     [run]
+    # host is not set                    # default
     dialect = "chorus"                   # default
     prompt_by = "stdin"                  # default
     input = "auto"                       # default

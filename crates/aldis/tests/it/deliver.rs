@@ -387,15 +387,19 @@ fn agents_that_are_not_installed_are_not_started() {
     let project = Project::new();
     fs::write(project.path().join("plan.md"), "# Export\n\n- [ ] csv: Write it\n").unwrap();
     for (host, program, get) in [
-        ("claude-code", "`claude` (Claude Code)", "npm install -g @anthropic-ai/claude-code"),
-        ("codex", "`codex` (Codex)", "npm install -g @openai/codex"),
-        ("gemini", "`gemini` (Gemini CLI)", "npm install -g @google/gemini-cli"),
+        (
+            "claude-code",
+            "Claude Code is not installed (no `claude`",
+            "npm install -g @anthropic-ai/claude-code",
+        ),
+        ("codex", "Codex is not installed (no `codex`", "npm install -g @openai/codex"),
+        ("gemini", "Gemini CLI is not installed (no `gemini`", "npm install -g @google/gemini-cli"),
     ] {
         let mut command = project.command(ALDIS);
         command.env("PATH", project.path()).args(["deliver", "plan.md", "--host", host]);
         let done = feed(command, b"");
         assert_eq!((done.code, &*done.stdout), (2, ""), "{}", done.text());
-        assert!(done.stderr.contains(&format!("{program} is not on the PATH")), "{}", done.stderr);
+        assert!(done.stderr.contains(program), "{}", done.stderr);
         assert!(done.stderr.contains(get), "{}", done.stderr);
     }
     assert_eq!(project.run(&["status"]).code, 1, "no delivery was begun");

@@ -4,6 +4,7 @@
 //! that its words reach the model, that the host's own limit is survived, and that nobody else's
 //! session notices. What the hook decides is tested without a host.
 
+mod by_name;
 mod called;
 mod postmortem;
 mod stage;

@@ -1,5 +1,6 @@
 //! `aldis run` with real processes: every ending, questions, crashes of ours and of the agent's.
 
+mod background;
 mod git;
 mod kills;
 mod otherwise;
@@ -333,8 +334,7 @@ fn what_an_agent_prints_is_harmless_on_a_terminal() {
 fn mistakes_are_explained() {
     let stage = Stage::new("");
     for (args, word) in [
-        (&["run", "--task", "x"][..], "no agent command"),
-        (&["run", "--", "true"], "no task"),
+        (&["run", "--", "true"][..], "no task"),
         (&["run", "--task", "x", "--dialect", "nope", "--", "true"], "no dialect"),
         (&["run", "--task", "x", "--input", "nope", "--", "true"], "unknown input format"),
         (&["run", "--task", "x", "--dialect", "caw=WORD", "--", "true"], "no word to set"),
@@ -348,6 +348,6 @@ fn mistakes_are_explained() {
         assert!(done.stderr.contains(word), "{args:?}: {}", done.text());
     }
     let missing = stage.0.run(&["run", "--task", "x", "--", "./no-such-agent"]);
-    assert_eq!(missing.code, 1, "{}", missing.text());
-    assert!(missing.stdout.contains("no-such-agent"), "{}", missing.text());
+    assert_eq!(missing.code, 2, "{}", missing.text());
+    assert!(missing.stderr.contains("no-such-agent"), "{}", missing.text());
 }

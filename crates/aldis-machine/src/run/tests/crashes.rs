@@ -39,6 +39,22 @@ fn a_crashed_agent_is_started_again_after_a_growing_pause() {
     assert_eq!(decision.evidence[0].quote, "panic at line 8");
 }
 
+/// Whoever writes has seen the crash: nobody waits for the end of the pause.
+#[test]
+fn a_message_ends_the_pause() {
+    let mut state = begun(|_| {});
+    state.on_event(at(100), &crash("no space left"));
+    let message = Event::Tell { text: "There is space again.".to_owned(), by: String::new() };
+    let outcome = state.on_event(at(101), &message);
+    let [Effect::Start { iteration: 1, prompt }] = &outcome.effects[..] else {
+        panic!("{outcome:?}")
+    };
+    for part in ["> There is space again.", "> no space left"] {
+        assert!(prompt.contains(part), "{part} in {prompt}");
+    }
+    assert_eq!(outcome.decision().unwrap().because, "a human sent a message");
+}
+
 #[test]
 fn only_crashes_in_a_row_count() {
     let mut state = begun(|_| {});

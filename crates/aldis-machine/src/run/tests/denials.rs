@@ -4,7 +4,7 @@ use super::*;
 
 fn denied(tool: &str, what: &str) -> Event {
     let [tool, what] = [tool, what].map(str::to_owned);
-    Event::PermissionDenied { tool, what, cure: "`--permission-mode acceptEdits`".to_owned() }
+    Event::PermissionDenied { tool, what, cure: "allow it: `aldis run --allow X`".to_owned() }
 }
 
 #[test]
@@ -14,8 +14,8 @@ fn a_permission_denied_once_is_told_to_the_agent() {
     assert_eq!(outcome.effects, []);
     let decision = outcome.decision().unwrap();
     assert_eq!(decision.rule, "run/permission-denied");
-    let because = "Write \"src/a.rs\"; `--permission-mode acceptEdits` allows it";
-    assert_eq!(decision.because, because);
+    assert_eq!(decision.because, "Write \"src/a.rs\"");
+    assert!(decision.remedy.ends_with("; then allow it: `aldis run --allow X`"), "{decision:?}");
     state.on_event(at(2), &denied("Bash", "npm test"));
     let outcome = iteration(&mut state, 3, "I wrote the file.", None);
     let Some(Effect::Start { iteration: 2, prompt }) = outcome.effects.last() else { panic!() };
@@ -44,7 +44,7 @@ fn the_same_permission_denied_twice_ends_the_run() {
         assert_eq!(state.ending().map(Ending::exit_code), Some(3));
         let decision = outcome.decision().unwrap();
         assert_eq!(decision.because, "Write \"src/a.rs\"");
-        assert!(decision.remedy.contains("--permission-mode acceptEdits"), "{}", decision.remedy);
+        assert_eq!(decision.remedy, "allow it: `aldis run --allow X`");
         // A human allowed it, and reopens the run: from here on they count anew.
         state.on_event(at(6), &Event::Reopen { config: Box::default() });
         let outcome = state.on_event(at(7), &denied("Write", "src/a.rs"));

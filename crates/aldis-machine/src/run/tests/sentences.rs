@@ -24,7 +24,8 @@ fn by(by: &str) -> String {
 
 fn denied() -> Event {
     let [tool, what, cure] =
-        ["Write", "src/a.rs", "`--permission-mode acceptEdits`"].map(str::to_owned);
+        ["Bash", "npm test", "allow it: `aldis run --continue 7f3k --allow Bash`"]
+            .map(str::to_owned);
     Event::PermissionDenied { tool, what, cure }
 }
 
@@ -124,7 +125,7 @@ fn limits() -> Vec<Scenario> {
     let resolved = || reported("<chorus>RESOLVED</chorus>");
     vec![
         (
-            "rate limited",
+            "waiting for the service",
             |config| config.max_limit_waits = 1,
             vec![
                 (1, limited()),

@@ -51,7 +51,7 @@ fn claude_errors() {
     for (words, more, kind) in [
         ("Invalid API key · Please run /login", "", "failed"),
         ("Credit balance is too low", r#","api_error_status":400"#, "failed"),
-        ("API Error: 500 Internal server error", r#","api_error_status":500"#, "failed"),
+        ("API Error: 500 Internal server error", r#","api_error_status":500"#, "limited"),
         ("Prompt is too long", r#","terminal_reason":"blocking_limit""#, "failed"),
         ("API Error: Repeated 529 Overloaded errors", r#","api_error_status":529"#, "limited"),
         ("Something", r#","api_error_status":429"#, "limited"),

@@ -13,11 +13,11 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Option<String>,
 
-    /// How the agent gets its prompt
+    /// How a command of yours gets its prompt (of a host that is known)
     #[arg(long, value_enum, value_name = "HOW")]
     prompt_by: Option<PromptBy>,
 
-    /// What the agent writes: auto, text, or a host such as claude-code or codex
+    /// What a command of yours writes: auto, text, or a host such as claude-code or codex
     #[arg(long, value_name = "FORMAT")]
     input: Option<String>,
 

@@ -11,7 +11,7 @@ use aldis_transcript::events::{HostEvent, ToolAnswer};
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
 use crate::coordinate::world::Stream;
-use crate::hosts;
+use crate::hosts::headless::{counted_before, less};
 use crate::view::live::delivery::DeliveryReporter;
 use crate::view::live::tools::ToolCall;
 
@@ -151,7 +151,7 @@ impl<'r> AgentAtWork<'r> {
 
     /// Its process has ended.
     pub(super) fn finish(self, exit: Exit, now: Timestamp, board: &mut DeliveryReporter) -> Last {
-        let before = self.spent_before();
+        let before = counted_before(self.session.format(), self.spent_before);
         let Self { mut reported, session, spent_told, dispatch, directory, .. } = self;
         session.finish(exit, now, &mut |report| {
             show(board, now, (&dispatch, &directory), &report);
@@ -172,17 +172,11 @@ impl<'r> AgentAtWork<'r> {
         if self.reported.over {
             return Usage::default();
         }
-        let own = less(self.reported.spent, self.spent_before());
+        let before = counted_before(self.session.format(), self.spent_before);
+        let own = less(self.reported.spent, before);
         let more = less(own, self.spent_told);
         self.spent_told = own;
         more
-    }
-
-    /// What its host counts although an earlier agent cost it.
-    fn spent_before(&self) -> Usage {
-        let host = self.session.format().and_then(hosts::headless);
-        let counts = host.is_some_and(|host| host.counts_sessions);
-        if counts { self.spent_before } else { Usage::default() }
     }
 }
 
@@ -209,13 +203,6 @@ fn show(
             board.tool_ended(now, dispatch, (call, *failed, *exit_code));
         }
         _ => {}
-    }
-}
-
-fn less(all: Usage, part: Usage) -> Usage {
-    Usage {
-        tokens: all.tokens.saturating_sub(part.tokens),
-        micro_dollars: all.micro_dollars.saturating_sub(part.micro_dollars),
     }
 }
 

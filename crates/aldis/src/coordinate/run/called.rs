@@ -38,10 +38,10 @@ impl RunConduct<'_> {
         &mut self,
         core: &mut Core<'_, State>,
     ) -> Result<(), CommandError> {
-        core.collect_spool(&self.plan.directory, self.session.as_deref())?;
+        core.collect_spool(&self.plan.directory, self.session.name())?;
         heed_others(core, self)?;
         let since = core.state().iteration_started_at();
-        let (left, void) = calls::left(core.run(), (None, self.session.as_deref()), since);
+        let (left, void) = calls::left(core.run(), (None, self.session.name()), since);
         let void: Result<Vec<_>, _> = void.iter().map(CallRecord::taken_over).collect();
         let void = void?;
         if !void.is_empty() {

@@ -48,8 +48,8 @@ impl<'p> RunConduct<'p> {
         let shown = self.live.shows_words();
         let session = Session::new(&plan.rules, plan.command.input, &plan.zone, shown, log);
         self.hints.clear();
-        self.session = None;
-        let program = Program::Agent { command: plan.command.clone(), prompt };
+        let command = self.next_command(core)?;
+        let program = Program::Agent { command, prompt };
         match self.start(core, program, Work::Agent(Box::new(session))) {
             Ok(agent) => self.advance(core, Event::Launched { agent }),
             Err(StartFailure { what }) => {

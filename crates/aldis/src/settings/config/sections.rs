@@ -86,6 +86,7 @@ table! {
     /// `[run]`
     struct Run sets Config, usually Config::default();
     own {
+        host: Option<String> = None,
         dialect: String = "chorus".to_owned(),
         prompt_by: PromptBy = PromptBy::Stdin,
         #[serde(deserialize_with = "input")]

@@ -312,12 +312,11 @@ impl RunReporter {
         self.output.show(now, Some(Tone::Dim), &text);
     }
 
-    /// Shows that the host denied a permission, and what allows it.
-    pub(crate) fn denied(&mut self, now: Timestamp, (tool, about): (&str, &str), cure: &str) {
+    /// Shows that the host denied a permission.
+    pub(crate) fn denied(&mut self, now: Timestamp, (tool, about): (&str, &str)) {
         let about = within(about, &self.directory);
         let what = format!("{tool} {}", excerpt(about, TITLE_MAX));
-        let cure = if cure.is_empty() { String::new() } else { format!("; {cure} allows it") };
-        let text = format!("the host denied {}{cure}", what.trim());
+        let text = format!("the host denied {}", what.trim());
         let event = LiveEvent::Denied { tool: tool.to_owned(), about: redact(about).into_owned() };
         self.output.tell(now, About::default(), &text, event);
         self.output.show(now, Some(Tone::Bad), &text);
@@ -348,6 +347,7 @@ impl RunReporter {
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
         let next = match (ending, state.question()) {
             (Ending::Done, _) => None,
+            (Ending::PermissionDenied, _) => Some(state.how_to_allow()),
             (_, Some(question)) => {
                 Some(format!("aldis answer {} TEXT, then aldis run --continue {run}", question.id))
             }

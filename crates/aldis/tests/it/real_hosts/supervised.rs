@@ -9,6 +9,7 @@ use aldis_testkit::real_host::{HostKind, HostSession, Installed, RealHost};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::by_name::ended;
 use super::{assert_told, model};
 use crate::sandbox::ALDIS;
 
@@ -171,26 +172,21 @@ fn delivers_a_task(kind: HostKind) {
     assert_eq!((&task["status"], &task["round"]), (&"complete".into(), &2.into()), "{task}");
 }
 
-/// The arguments of `claude` in the README's first command for a real agent.
-fn readme_arguments() -> Vec<String> {
-    let readme = include_str!("../../../../../README.md");
-    let (_, rest) = readme.split_once("aldis run --prompt task.md").unwrap();
-    let (command, _) = rest.split_once("```").unwrap();
-    let (_, agent) = command.split_once("claude ").unwrap();
-    agent.split_whitespace().map(str::to_owned).collect()
-}
-
 /// What a reader copies first lets the agent edit the project, and the live view shows what it says
 /// and nothing of the host's own records.
 fn the_first_command_of_the_readme_writes_a_file() {
     let Some(stage) = Stage::new(HostKind::Claude) else { return };
+    let readme = include_str!("../../../../../README.md");
+    let (_, rest) = readme.split_once("aldis run --host claude-code --allow Bash ").unwrap();
+    assert!(rest.starts_with("--verify \"npm test\" \"Make the tests pass\"\n"), "{rest:.80}");
     let file = stage.host.project().join("parser.txt");
     let model = model(vec![
         Reply::writes(file.to_str().unwrap(), "parsed\n"),
         Reply::says("It parses.\n\n<chorus>COMPLETE</chorus>"),
     ]);
-    let options = ["--verify", "grep -q parsed parser.txt"];
-    let (code, text) = stage.run_as(&model, &options, &readme_arguments());
+    let options =
+        ["--host", "claude-code", "--allow", "Bash", "--verify", "grep -q parsed parser.txt"];
+    let (code, text) = ended(stage.by_name(&model, &options, &["Make the tests pass"]));
     assert_eq!(code, Some(0), "{text}");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "parsed\n");
     assert!(text.contains("It parses."), "{text}");
@@ -207,9 +203,7 @@ fn a_denied_permission_is_named() {
     let denied = || Reply::writes(file.to_str().unwrap(), "parsed\n");
     let gives_up = || Reply::says("I may not write.");
     let model = model(vec![denied(), gives_up(), denied(), gives_up()]);
-    let mut arguments = readme_arguments();
-    let flag = arguments.iter().position(|word| word == "--permission-mode").unwrap();
-    arguments.drain(flag..flag + 2);
+    let arguments = ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned);
     let (code, text) = stage.run_as(&model, &[], &arguments);
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("the host denied Write"), "{text}");
@@ -220,20 +214,23 @@ fn a_denied_permission_is_named() {
 }
 
 /// A host in a scratch home, and a state directory beside it.
-struct Stage {
-    host: RealHost,
+pub(super) struct Stage {
+    pub(super) host: RealHost,
     _root: TempDir,
 }
 
 impl Stage {
-    fn new(kind: HostKind) -> Option<Self> {
+    pub(super) fn new(kind: HostKind) -> Option<Self> {
         let installed = Installed::find()?;
         let root = TempDir::new().unwrap();
-        let host = match kind {
-            HostKind::Claude => RealHost::claude(&installed.claude, root.path()),
-            HostKind::Codex => RealHost::codex(&installed.codex, root.path()),
+        let (host, program) = match kind {
+            HostKind::Claude => {
+                (RealHost::claude(&installed.claude, root.path()), installed.claude)
+            }
+            HostKind::Codex => (RealHost::codex(&installed.codex, root.path()), installed.codex),
         };
-        let host = host.unwrap().with_env("ALDIS_STATE_DIR", root.path().join("state"));
+        let host = host.unwrap().with_path(program.parent().unwrap());
+        let host = host.with_env("ALDIS_STATE_DIR", root.path().join("state"));
         Some(Self { host, _root: root })
     }
 
@@ -276,12 +273,12 @@ impl Stage {
         (done.status.code(), text.join("\n"))
     }
 
-    fn status(&self) -> Value {
+    pub(super) fn status(&self) -> Value {
         let done = self.aldis(&["status", "--json"]);
         serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{done:?}"))
     }
 
-    fn aldis<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
+    pub(super) fn aldis<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
         let mut command = Command::new(ALDIS);
         command.current_dir(self.host.project()).env_clear().envs(self.host.environment());
         command.args(arguments);
@@ -289,6 +286,6 @@ impl Stage {
     }
 }
 
-fn output(mut command: Command) -> Output {
+pub(super) fn output(mut command: Command) -> Output {
     command.stdin(std::process::Stdio::null()).output().unwrap()
 }

@@ -9,7 +9,7 @@ use super::{Stage, assert_nothing_runs_in, wait_until};
 use crate::sandbox::ALDIS;
 
 /// A run in a terminal of its own, at which this test types.
-struct Terminal {
+pub(super) struct Terminal {
     child: Child,
     keys: ChildStdin,
     shown: JoinHandle<String>,
@@ -17,9 +17,13 @@ struct Terminal {
 
 impl Terminal {
     fn start(stage: &Stage, options: &str) -> Self {
-        let line = format!("'{ALDIS}' run --task 'Add CSV export' {options} -- ./agent.sh");
+        Self::open(stage, &format!("'{ALDIS}' run --task 'Add CSV export' {options} -- ./agent.sh"))
+    }
+
+    /// Opens a terminal with this command line in it.
+    pub(super) fn open(stage: &Stage, line: &str) -> Self {
         let mut command = stage.0.command("/usr/bin/script");
-        command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+        command.args(["--quiet", "--return", "--flush", "--command", line, "/dev/null"]);
         command.env("SHELL", "/bin/sh").env("TERM", "xterm").env("NO_COLOR", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -33,13 +37,19 @@ impl Terminal {
         Self { child, keys, shown }
     }
 
-    fn types(&mut self, keys: &str) {
+    /// Closes the window: whatever runs in it gets a hangup.
+    pub(super) fn close(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(super) fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// Returns how it ended, and all that was shown.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(super) fn end(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
         drop(self.keys);
         (status.code(), self.shown.join().unwrap())
