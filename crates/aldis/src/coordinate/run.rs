@@ -290,7 +290,9 @@ impl<'p> RunConduct<'p> {
                 self.live.denied(now, (&tool, &what));
                 Event::PermissionDenied { tool, what, cure }
             }
-            HostEvent::Session(_) | HostEvent::Answered(_) | HostEvent::Ended { .. } => return None,
+            HostEvent::Session(_) | HostEvent::Answered(_) | HostEvent::Ended { .. } => {
+                return None;
+            }
         })
     }
 }
