@@ -19,7 +19,6 @@ mod resets;
 mod text;
 pub(crate) mod trouble;
 
-pub use crate::item::is_own_tool;
 use aldis_signal::time::Timestamp;
 pub(crate) use fold::{Events, Ledger, Recent, clip};
 pub use resets::{Zone, resets_at};
@@ -107,6 +106,11 @@ pub struct ToolAnswer {
     pub ids: Vec<String>,
     /// Whether a sub-agent made the call.
     pub sidechain: bool,
+}
+
+/// Returns whether a tool is one of ours, however the host spells the name of its server.
+pub fn is_own_tool(name: &str) -> bool {
+    name.contains("aldis")
 }
 
 /// Host events of plain text, such as a host's standard error: its last line may say why it ended.

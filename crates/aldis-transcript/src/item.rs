@@ -289,11 +289,6 @@ impl CallResult<'_> {
     }
 }
 
-/// Returns whether a tool is one of ours, however the host spells the name of its server.
-pub fn is_own_tool(name: &str) -> bool {
-    name.contains("aldis")
-}
-
 /// How many ids of one answer are looked at.
 const IDS_MAX: usize = 16;
 

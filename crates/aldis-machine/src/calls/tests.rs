@@ -112,7 +112,7 @@ fn phase_report() -> impl Strategy<Value = Pair> {
         })
         .collect();
     pairs.push((done("AUTO_COMPLETE", "expansion"), complete("", Some(ALL_PHASES))));
-    let error = "PHASE: expansion\nSTATUS: error\nTIMESTAMP: 2026-03-02T10:00:00Z\n\
+    let error = "STATUS: error\nTIMESTAMP: 2026-03-02T10:00:00Z\n\
                  ERROR: no key\nRECOVERABLE: false\n";
     pairs.push((block("PHASE_ERROR", error), blocked("no key", Need::Access)));
     proptest::sample::select(pairs)

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::resets::{Zone, resets_at};
 use super::text::Tail;
 use super::trouble::Kind;
-use super::{HostEvent, ToolAnswer};
+use super::{HostEvent, ToolAnswer, is_own_tool};
 use crate::about::{Told, told};
-use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict, is_own_tool};
+use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
