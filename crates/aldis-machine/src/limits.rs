@@ -10,25 +10,25 @@ pub struct ConfigError {
 }
 
 /// Something that limits, unless it is 0.
-pub(crate) trait Limit {
+pub(crate) trait LimitSetting {
     /// Returns the key of what does not limit, below `key`.
     fn unlimited(&self, key: &str) -> Option<String>;
 }
 
-impl Limit for u32 {
+impl LimitSetting for u32 {
     fn unlimited(&self, key: &str) -> Option<String> {
         (*self == 0).then(|| key.to_owned())
     }
 }
 
-impl Limit for u64 {
+impl LimitSetting for u64 {
     fn unlimited(&self, key: &str) -> Option<String> {
         (*self == 0).then(|| key.to_owned())
     }
 }
 
 /// A limit that may be absent.
-impl<T: Limit> Limit for Option<T> {
+impl<T: LimitSetting> LimitSetting for Option<T> {
     fn unlimited(&self, key: &str) -> Option<String> {
         self.as_ref()?.unlimited(key)
     }
@@ -50,8 +50,9 @@ macro_rules! settings {
             }
         }
 
-        impl crate::limits::Limit for $name {
+        impl crate::limits::LimitSetting for $name {
             fn unlimited(&self, within: &str) -> Option<String> {
+                // Not used where no setting is a limit.
                 let _ = within;
                 None $($(.or_else(|| {
                     crate::limits::$limit(&self.$setting, within, stringify!($setting))
@@ -64,12 +65,12 @@ macro_rules! settings {
 pub(crate) use settings;
 
 /// Checks that every limit limits something. The error names the first that is 0.
-pub(crate) fn check(settings: &impl Limit) -> Result<(), ConfigError> {
+pub(crate) fn check(settings: &impl LimitSetting) -> Result<(), ConfigError> {
     settings.unlimited("").map_or(Ok(()), |key| Err(ConfigError { key }))
 }
 
 /// Checks one setting that is a limit.
-pub(crate) fn limit(value: &impl Limit, within: &str, setting: &str) -> Option<String> {
+pub(crate) fn limit(value: &impl LimitSetting, within: &str, setting: &str) -> Option<String> {
     match within {
         "" => value.unlimited(setting),
         within => value.unlimited(&format!("{within}.{setting}")),

@@ -35,19 +35,16 @@ impl State {
         if usage == Usage::default() {
             return;
         }
-        let spent = &mut self.run.spent;
-        spent.tokens = spent.tokens.saturating_add(usage.tokens);
-        spent.micro_dollars = spent.micro_dollars.saturating_add(usage.micro_dollars);
+        self.run.spent = self.run.spent.plus(usage);
         if self.run.ending.is_some() || self.run.budget_warned {
             return;
         }
         let DeliveryRun { config, spent, .. } = &self.run;
-        let near = |used: u64, most: Option<u64>| {
-            most.filter(|most| used.saturating_mul(3) >= most.saturating_mul(2))
-        };
-        let tokens = near(spent.tokens, config.max_tokens)
-            .map(|most| format!("{} of {most} tokens are used", spent.tokens));
-        let cost = near(spent.micro_dollars, config.max_micro_dollars)
+        let [tokens, cost] = spent.reaches(2, config.max_tokens, config.max_micro_dollars);
+        let tokens = config.max_tokens.filter(|_| tokens);
+        let tokens = tokens.map(|most| format!("{} of {most} tokens are used", spent.tokens));
+        let cost = config.max_micro_dollars.filter(|_| cost);
+        let cost = cost
             .map(|most| format!("{} of {} are spent", dollars(spent.micro_dollars), dollars(most)));
         if let Some(used) = tokens.or(cost) {
             self.run.budget_warned = true;
@@ -98,14 +95,12 @@ impl State {
 
 /// The first limit that is reached.
 pub(super) fn reached(run: &DeliveryRun, config: &Config, worked: u64) -> Option<BudgetLimit> {
-    let over = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most);
-    if over(run.spent.tokens, config.max_tokens) {
-        Some(BudgetLimit::Tokens)
-    } else if over(run.spent.micro_dollars, config.max_micro_dollars) {
-        Some(BudgetLimit::Cost)
-    } else if over(worked / 1_000, config.max_time) {
-        Some(BudgetLimit::Time)
-    } else {
-        None
+    match run.spent.reaches(3, config.max_tokens, config.max_micro_dollars) {
+        [true, _] => Some(BudgetLimit::Tokens),
+        [_, true] => Some(BudgetLimit::Cost),
+        _ => {
+            let out_of_time = config.max_time.is_some_and(|most| worked / 1_000 >= most);
+            out_of_time.then_some(BudgetLimit::Time)
+        }
     }
 }

@@ -5,11 +5,11 @@ use super::human::NewQuestion;
 use super::judge::Accepted;
 use super::locks;
 use super::rule::Rule;
-use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage, Work};
+use super::run::{Consultation, ExpertCandidate, Stage, Work};
 use super::signal::{Role, SignalKind};
 use super::state::State;
 use super::task::{PromptNote, Wait, remember};
-use crate::words::counted;
+use crate::words::{counted, cut};
 
 /// How many experts there may be.
 const EXPERTS_MAX: usize = 100;
@@ -46,9 +46,9 @@ impl State {
             expert: expert.clone(),
             task,
             role,
-            kind: cut(&signal.field("request_type"), EXPERTISE_MAX),
-            snapshot: cut(&signal.field("context_snapshot"), EXPERTISE_MAX),
-            prompt: cut(&signal.field("delegation_prompt"), PROMPT_MAX),
+            kind: cut(signal.field("request_type").trim(), EXPERTISE_MAX).to_owned(),
+            snapshot: cut(signal.field("context_snapshot").trim(), EXPERTISE_MAX).to_owned(),
+            prompt: cut(signal.field("delegation_prompt").trim(), PROMPT_MAX).to_owned(),
             tries: 0,
             notes: Vec::new(),
         };
@@ -140,13 +140,7 @@ impl State {
                     report => format!("The expert reported:\n{report}"),
                 }
             ));
-        match asked.task {
-            Some(no) => self.ask_about(no, new),
-            None => {
-                let about = QuestionSubject::Infrastructure { role: asked.role };
-                self.ask(about, NewQuestion { options: &[], ..new });
-            }
-        }
+        self.ask_for(asked.task, asked.role, new);
     }
 
     /// The planner is done: the experts it created are registered once their files are there. The work
@@ -168,7 +162,8 @@ impl State {
                 continue;
             };
             let expertise =
-                cut(&signal.first_field(&["gap_filled", "expertise_encoded"]), EXPERTISE_MAX);
+                cut(signal.first_field(&["gap_filled", "expertise_encoded"]).trim(), EXPERTISE_MAX)
+                    .to_owned();
             let candidate = ExpertCandidate { file: file.clone(), expertise };
             self.run.experts.candidates.insert(name.clone(), candidate);
             self.decide(None, Rule::ExpertCreated, format!("Looking for the file of {name}"))
@@ -221,8 +216,4 @@ impl State {
         let text = format!("The expert {name} was left out: {because}.");
         self.notice((Notice::ExpertLeftOut, Severity::Warning), None, text);
     }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    text.trim().chars().take(most).collect()
 }

@@ -19,18 +19,14 @@ const QUOTE_MAX: usize = 80;
 
 impl State {
     /// Notifies programs of a reply that held no signal.
-    fn notice_unknown(&mut self, level: Severity, no: usize, attempt: u32, preview: &str) {
-        let task = self.at(no);
-        let (name, role) = (task.name(), task.role.label());
-        let notice = Effect::Notice {
-            notice: Notice::UnknownSignalRecovery,
-            level,
-            task: Some(task.spec.id.clone()),
-            text: format!("{name}: no signal in the {role}'s reply, attempt {attempt}"),
-            attempt: Some(attempt),
-            output_preview: Some(preview.to_owned()),
-        };
-        self.out.effects.push(notice);
+    fn notice_unknown(&mut self, level: Severity, no: usize, count: u32, preview: &str) {
+        let (name, role) = (self.at(no).name(), self.at(no).role.label());
+        let text = format!("{name}: no signal in the {role}'s reply, attempt {count}");
+        self.notice((Notice::UnknownSignalRecovery, level), Some(no), text);
+        let notice = self.out.effects.last_mut();
+        if let Some(Effect::Notice { attempt, output_preview, .. }) = notice {
+            (*attempt, *output_preview) = (Some(count), Some(preview.to_owned()));
+        }
     }
 
     /// The agent of a task achieved nothing.

@@ -8,7 +8,7 @@ use super::signal::Role;
 use super::state::State;
 use super::task::{Counters, Task, Wait};
 use crate::Evidence;
-use crate::words::{cause, counted, listed};
+use crate::words::{cause, counted, cut, listed};
 
 /// How much of a question is kept, and how much of it in one line.
 const TEXT_MAX: usize = 4_000;
@@ -89,6 +89,17 @@ impl State {
         self.ask(QuestionSubject::Task { task: no }, new);
     }
 
+    /// Asks what an agent of a task, or of the repair, needs an answer to.
+    pub(super) fn ask_for(&mut self, task: Option<usize>, role: Role, new: NewQuestion) {
+        match task {
+            Some(no) => self.ask_about(no, new),
+            None => {
+                let about = QuestionSubject::Infrastructure { role };
+                self.ask(about, NewQuestion { options: &[], ..new });
+            }
+        }
+    }
+
     /// Asks a human. No slot is filled before the answer.
     pub(super) fn ask(&mut self, about: QuestionSubject, new: NewQuestion) {
         self.run.questions_asked += 1;
@@ -100,7 +111,7 @@ impl State {
         let NewQuestion { rule, because, question, details, options, seen } = new;
         let line = |text: &str| -> String {
             let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            line.chars().take(LINE_MAX).collect()
+            cut(&line, LINE_MAX).to_owned()
         };
         let name = no.map(|no| self.at(no).name());
         let short = match (line(&question), &name) {
@@ -113,8 +124,8 @@ impl State {
             }
         };
         let whole = if question.trim().is_empty() { &short } else { question.trim() };
-        let text: String =
-            format!("{whole}\n\n{}", details.trim()).trim().chars().take(TEXT_MAX).collect();
+        let text = format!("{whole}\n\n{}", details.trim());
+        let text = cut(text.trim(), TEXT_MAX).to_owned();
         let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
         self.run.questions.insert(
             id.clone(),

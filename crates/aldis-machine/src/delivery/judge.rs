@@ -4,7 +4,7 @@ use super::event::{AgentRequest, Effect, Notice, Severity};
 use super::human::NewQuestion;
 use super::reply::{AgentReply, ReportedSignal, preview};
 use super::rule::Rule;
-use super::run::{CheckpointRequest, QuestionSubject, Work, WorkingAgent};
+use super::run::{CheckpointRequest, Work, WorkingAgent};
 use super::signal::{SignalKind, Subject};
 use super::state::State;
 use super::{failures, prompts};
@@ -164,16 +164,11 @@ impl State {
             .knowing(others.join("\n"))
             .seen(near_miss.map(|miss| failures::near_miss(miss, no)));
         self.retire(no);
-        match agent.work {
-            Work::Task { task } => {
-                self.at_mut(task).resume = Some(no);
-                self.ask_about(task, new);
-            }
-            _ => {
-                let about = QuestionSubject::Infrastructure { role: agent.role };
-                self.ask(about, NewQuestion { options: &[], ..new });
-            }
+        let task = agent.work.task();
+        if let Some(task) = task {
+            self.at_mut(task).resume = Some(no);
         }
+        self.ask_for(task, agent.role, new);
         true
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::reply::ReportedSignal;
 use super::signal::Role;
+use crate::words;
 
 /// How many findings of one task are kept, and how much of each.
 const FINDINGS_MAX: usize = 200;
@@ -278,5 +279,5 @@ fn words_of(text: &str) -> String {
 }
 
 fn cut(text: &str) -> String {
-    text.trim().chars().take(TEXT_MAX).collect()
+    words::cut(text.trim(), TEXT_MAX).to_owned()
 }

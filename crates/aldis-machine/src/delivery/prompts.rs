@@ -101,7 +101,10 @@ pub(super) fn planner(state: &State, agent: u64) -> String {
     let mut text = format!("## You are the planner of {}\n\n", line(&state.run.title));
     paragraph(&mut text, duty(Role::Planner));
     let tasks = state.tasks.iter().take(TASKS_MAX);
-    let tasks = tasks.map(|task| format!("{}: {}", task.spec.id, line(&task.spec.title)));
+    let tasks = tasks.map(|task| match task.title() {
+        Some(title) => format!("{}: {}", task.spec.id, line(&title)),
+        None => task.spec.id.clone(),
+    });
     let more = state.tasks.len().saturating_sub(TASKS_MAX);
     let more = (more > 0).then(|| format!("and {more} more"));
     list(&mut text, "The tasks of the plan:", tasks.chain(more));

@@ -76,10 +76,8 @@ impl State {
                 self.next_repair(why, vec![accepted.evidence()]);
             }
             SignalKind::SeekingClarification => {
-                let about = QuestionSubject::Infrastructure { role: agent.role };
-                let new = NewQuestion::of_agent(Rule::QuestionAsked, agent.role, accepted.signal)
-                    .seen([accepted.evidence()]);
-                self.ask(about, NewQuestion { options: &[], ..new });
+                let new = NewQuestion::of_agent(Rule::QuestionAsked, agent.role, accepted.signal);
+                self.ask_for(None, agent.role, new.seen([accepted.evidence()]));
             }
             SignalKind::ExpertRequest => {
                 self.consult((None, agent.role), accepted);

@@ -302,7 +302,7 @@ fn heading_of(key: &str) -> String {
 
 /// The beginning of a text, as far as logs show it.
 pub(super) fn preview(text: &str) -> String {
-    text.trim_start().chars().take(PREVIEW_MAX).collect()
+    crate::words::cut(text.trim_start(), PREVIEW_MAX).to_owned()
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ pub struct PromptNote {
 
 impl PromptNote {
     pub(super) fn new(heading: impl Into<String>, quote: &str) -> Self {
-        Self { heading: heading.into(), quote: quote.chars().take(QUOTE_MAX).collect() }
+        Self { heading: heading.into(), quote: words::cut(quote, QUOTE_MAX).to_owned() }
     }
 }
 

@@ -148,6 +148,23 @@ pub struct Usage {
     pub micro_dollars: u64,
 }
 
+impl Usage {
+    /// Both together.
+    pub(crate) fn plus(self, more: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(more.tokens),
+            micro_dollars: self.micro_dollars.saturating_add(more.micro_dollars),
+        }
+    }
+
+    /// Whether so many thirds of the tokens, and of the money, are used that may be.
+    pub(crate) fn reaches(self, thirds: u64, tokens: Option<u64>, money: Option<u64>) -> [bool; 2] {
+        [(self.tokens, tokens), (self.micro_dollars, money)].map(|(used, most)| {
+            most.is_some_and(|most| used.saturating_mul(3) >= most.saturating_mul(thirds))
+        })
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {

@@ -163,13 +163,7 @@ impl State {
                 .next("the run ends when the agent has stopped");
             return self.stop_agent(Some(Ending::OverBudget), decided);
         }
-        let cost = self.cost();
-        let near = |used: u64, most: Option<u64>| {
-            most.is_some_and(|most| used.saturating_mul(3) >= most.saturating_mul(2))
-        };
-        let soon = near(cost.tokens, self.start.config.max_tokens)
-            || near(cost.micro_dollars, self.start.config.max_micro_dollars);
-        if soon && !std::mem::replace(&mut self.spending.budget_warned, true) {
+        if self.uses_of_budget(2) && !std::mem::replace(&mut self.spending.budget_warned, true) {
             let text = format!("Two thirds of the budget are used: {}.", self.budget_used());
             return self
                 .decided(Rule::BudgetWarning, "Warning: two thirds of the budget are used")

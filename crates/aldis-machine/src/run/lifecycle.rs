@@ -133,17 +133,12 @@ impl State {
 
     /// Returns the limit that a run that ended would reach at once if it continued with `config`.
     pub fn reached(&self, config: &Config) -> Option<Ending> {
-        let over = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most);
-        let cost = self.cost();
+        let used = self.cost().reaches(3, config.max_tokens, config.max_micro_dollars);
         let needs_iteration = !self.iteration_unfinished && self.question.is_none();
         if needs_iteration && self.iteration >= config.max_iterations {
             Some(Ending::IterationsUsedUp)
-        } else if over(cost.tokens, config.max_tokens)
-            || over(cost.micro_dollars, config.max_micro_dollars)
-        {
-            Some(Ending::OverBudget)
         } else {
-            None
+            used.contains(&true).then_some(Ending::OverBudget)
         }
     }
 }

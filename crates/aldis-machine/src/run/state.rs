@@ -291,11 +291,7 @@ impl State {
 
     /// Returns the cost of the run.
     pub fn cost(&self) -> Usage {
-        let (before, now) = (self.spending.spent_before, self.spending.spent_now);
-        Usage {
-            tokens: before.tokens.saturating_add(now.tokens),
-            micro_dollars: before.micro_dollars.saturating_add(now.micro_dollars),
-        }
+        self.spending.spent_before.plus(self.spending.spent_now)
     }
 
     /// Returns how many milliseconds the run has worked, waiting not counted.

@@ -368,9 +368,14 @@ impl State {
     }
 
     pub(super) fn is_over_budget(&self) -> bool {
-        let cost = self.cost();
-        self.start.config.max_tokens.is_some_and(|most| cost.tokens >= most)
-            || self.start.config.max_micro_dollars.is_some_and(|most| cost.micro_dollars >= most)
+        self.uses_of_budget(3)
+    }
+
+    /// Whether so many thirds of the tokens or of the money are used.
+    pub(super) fn uses_of_budget(&self, thirds: u64) -> bool {
+        let config = &self.start.config;
+        let used = self.cost().reaches(thirds, config.max_tokens, config.max_micro_dollars);
+        used.contains(&true)
     }
 
     pub(super) fn is_out_of_time(&self) -> bool {

@@ -7,6 +7,8 @@ use super::reader::IncomingMessage;
 use super::rule::Rule;
 use super::state::State;
 use crate::Evidence;
+use crate::evidence::ending;
+use aldis_signal::scan::Token;
 
 /// How much of a message is quoted as evidence.
 const QUOTE_MAX: usize = 200;
@@ -222,7 +224,7 @@ impl State {
         let evidence = message.signal.iter().chain(&message.near_misses).cloned();
         let mut evidence: Vec<Evidence> = evidence.collect();
         if evidence.is_empty() {
-            let quote = tail(&message.display);
+            let quote = ending(message.display.trim(), QUOTE_MAX, &Token::Off);
             evidence.push(Evidence::new("said", quote));
         }
         self.decide(rule, summary).because(because).next(next).seen(evidence);
@@ -246,15 +248,6 @@ impl State {
             _ if self.takes_turns() => "no agent has the turn: name the next".to_owned(),
             _ => "the channel has no turns".to_owned(),
         }
-    }
-}
-
-/// The end of a message.
-fn tail(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().rev().nth(QUOTE_MAX - 1) {
-        Some((at, _)) => text.get(at..).unwrap_or_default().to_owned(),
-        None => text.to_owned(),
     }
 }
 

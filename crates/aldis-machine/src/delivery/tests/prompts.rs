@@ -273,6 +273,14 @@ fn the_exact_forms_forbid_nothing_and_claim_nothing() {
 }
 
 #[test]
+fn the_planner_reads_the_id_of_a_task_without_a_title() {
+    let task = TaskSpec { title: String::new(), ..spec("t9", &[]) };
+    let scene = Scene::of(vec![task, spec("t10", &[])], |config| config.planner = true);
+    let prompt = &scene.started().prompt;
+    assert!(prompt.contains("- t9\n- t10: \"Title of t10\"\n"), "{prompt}");
+}
+
+#[test]
 fn required_environments_are_shown() {
     let scene = Scene::one(|config| {
         config.require_environment_matrix = true;

@@ -165,6 +165,8 @@ fn take_member(
     value: Value,
 ) -> Result<(), Reason> {
     let value = match (kind, value) {
+        // Serialisers write it for what is absent.
+        (_, Value::Null) => return Ok(()),
         (Some(Member::Name | Member::Text | Member::Upper), Value::String(text))
             if is_placeholder(&text) =>
         {

@@ -26,6 +26,18 @@ const PILOT: &[Row<'_>] = &[
         "x\n```pilot-signal\n{\"v\":2,\"type\":\"status\",\"progress\":40}\n```\ny",
         "STATUS@40",
     ),
+    (
+        "a member that is null is absent",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"type\":\"exit\",\"exit_signal\":true,\"success\":true,\"reason\":null}\n```",
+        "EXIT",
+    ),
+    (
+        "whatever member is null",
+        "pilot",
+        "```pilot-signal\n{\"v\":null,\"type\":null,\"phase\":null,\"progress\":null,\"indicators\":null,\"x\":null}\n```",
+        "STATUS",
+    ),
     ("JSON on the info line", "pilot", "```pilot-signal {\"v\":2,\"progress\":1}\n```", "STATUS@1"),
     (
         "closed on the JSON line",
