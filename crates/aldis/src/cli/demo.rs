@@ -82,6 +82,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         notify: Notify { terminal: false, ..Notify::default() },
         roles: BTreeMap::new(),
         strict: false,
+        boxes: None,
     };
     let tasks = read_plan(PlanFormat::Markdown, PLAN)
         .plan
