@@ -124,7 +124,7 @@ impl Snapshot {
                     asked_at: asked.asked_at,
                 })
                 .collect(),
-            State::Delivery(state) => {
+            State::Delivery(state) if state.takes_answers() => {
                 let asked = state.run().questions.iter();
                 asked
                     .map(|(id, asked)| OpenQuestion {
@@ -136,7 +136,9 @@ impl Snapshot {
                     })
                     .collect()
             }
-            State::Phases(_) | State::Turns(_) | State::Unreadable(_) => Vec::new(),
+            State::Delivery(_) | State::Phases(_) | State::Turns(_) | State::Unreadable(_) => {
+                Vec::new()
+            }
         };
         // `q10` was asked after `q9`.
         questions.sort_by_cached_key(|it| (it.asked_at, it.id.len(), it.id.clone()));
