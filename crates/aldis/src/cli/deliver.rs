@@ -241,8 +241,7 @@ fn begin(
     let host = args.host.spec().headless.filter(|_| args.command.is_empty());
     let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
     let plain = HostOptions::default();
-    let own = || from_here(&args.command);
-    let command = host.map_or_else(own, |host| Ok(host.command(&plain)))?;
+    let command = host.map_or_else(|| from_here(&args.command), |host| Ok(host.command(&plain)))?;
     if let Some(program) = command.first().filter(|_| !own_developer) {
         check_program(program, place.root())?;
     }

@@ -191,7 +191,7 @@ impl Stage {
         command.arg("run").args(options);
         let begins = !options.contains(&"--continue");
         if self.host.kind() == HostKind::Codex && begins {
-            let yolo = options.contains(&"--yolo").then_some(&[][..]).unwrap_or(&["--yolo"]);
+            let yolo = if options.contains(&"--yolo") { &[][..] } else { &["--yolo"] };
             command.args(["--host", "codex"]).args(yolo).args(task).arg("--");
             let own = ["exec", "--json", "--skip-git-repo-check", "-"];
             command.args(host.get_args().filter(|word| !own.iter().any(|own| word == own)));

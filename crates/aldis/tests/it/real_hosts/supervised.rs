@@ -178,7 +178,7 @@ fn the_first_command_of_the_readme_writes_a_file() {
     let Some(stage) = Stage::new(HostKind::Claude) else { return };
     let readme = include_str!("../../../../../README.md");
     let (_, rest) = readme.split_once("aldis run --host claude-code --allow Bash ").unwrap();
-    assert!(rest.starts_with("--verify \"npm test\" \"Make the tests pass\"\n"), "{rest:.80}");
+    assert!(rest.starts_with("\"Make the tests in tests/api pass\"\n"), "{rest:.80}");
     let file = stage.host.project().join("parser.txt");
     let model = model(vec![
         Reply::writes(file.to_str().unwrap(), "parsed\n"),
