@@ -329,6 +329,7 @@ pub(crate) struct Signals {
     /// Whether nothing but other signals may follow a claim, and no colon may lead into it.
     pub(crate) strict: bool,
     /// How a signal must come at least to count.
+    #[schemars(with = "String", extend("enum" = ["said", "token", "receipt", "call"]))]
     pub(crate) accept: Via,
 }
 
