@@ -126,7 +126,7 @@ impl Snapshot {
         let mut questions: Vec<OpenQuestion> = match &self.state {
             State::Run(state) => state.question().map(single).into_iter().collect(),
             State::Phases(state) => state.question().map(single).into_iter().collect(),
-            State::Delivery(state) => {
+            State::Delivery(state) if state.takes_answers() => {
                 let asked = state.run().questions.iter();
                 asked
                     .map(|(id, asked)| OpenQuestion {
@@ -138,7 +138,7 @@ impl Snapshot {
                     })
                     .collect()
             }
-            State::Turns(_) | State::Unreadable(_) => Vec::new(),
+            State::Delivery(_) | State::Turns(_) | State::Unreadable(_) => Vec::new(),
         };
         // `q10` was asked after `q9`.
         questions.sort_by_cached_key(|it| (it.asked_at, it.id.len(), it.id.clone()));

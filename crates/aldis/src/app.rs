@@ -5,6 +5,7 @@ pub(crate) mod explain;
 pub mod formats;
 pub(crate) mod output;
 pub(crate) mod postmortem;
+pub(crate) mod project_facts;
 pub mod reference;
 pub(crate) mod report;
 pub(crate) mod retention;

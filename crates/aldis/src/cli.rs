@@ -10,10 +10,13 @@ mod demo;
 mod dialects;
 mod doctor;
 mod explain;
+mod groups;
 mod hook;
+mod init;
 mod install;
 mod log;
 mod logging;
+mod man;
 mod output;
 mod plan;
 mod postmortem;
@@ -37,7 +40,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand, ValueHint};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 
 use self::logging::{Logging, Manner};
 use crate::error::CommandError;
@@ -95,8 +98,10 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Hook(hook::HookArgs),
+    Init(init::InitArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
+    Man(man::ManArgs),
     Output(output::OutputArgs),
     /// Pause a run
     Pause(control::ControlArgs),
@@ -175,7 +180,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     {
         return hook::run(io, &hook).code();
     }
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match parse(&args) {
         Ok(cli) => cli,
         // A usage error would be an answer: hosts read exit codes as decisions.
         Err(error) if error.use_stderr() && means_hook(&args) => {
@@ -208,6 +213,13 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     }
 }
 
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = groups::grouped(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Runs a command.
 fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
     match command {
         Command::Abort(args) => control::abort(io, &args),
@@ -223,7 +235,9 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
         Command::Hook(args) => Ok(hook::run(io, &args)),
+        Command::Init(args) => init::run(io, &args),
         Command::Log(args) => log::run(io, &args),
+        Command::Man(args) => man::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
@@ -247,6 +261,13 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     }
+}
+
+/// Does what another command does, with these arguments, as if somebody had typed it.
+fn as_typed(io: &mut Io, args: &[&str]) -> Result<Outcome, CommandError> {
+    let args: Vec<OsString> = ["aldis"].iter().chain(args).map(OsString::from).collect();
+    let cli = parse(&args).map_err(|error| CommandError::new(error.to_string()))?;
+    perform(io, cli.command)
 }
 
 /// Returns whether these are the arguments of a hook, however wrong.

@@ -7,6 +7,7 @@ pub(crate) mod conduct;
 pub(crate) mod coordinator;
 pub(crate) mod delivery;
 pub(crate) mod lease;
+pub(crate) mod plan_box;
 pub(crate) mod real;
 pub(crate) mod repository;
 pub(crate) mod run;

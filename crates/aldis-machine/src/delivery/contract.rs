@@ -3,7 +3,6 @@
 
 use super::event::{Effect, Event};
 use super::plan::PlanProblem;
-use super::run::Ending;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
 use super::task::Task;
@@ -49,9 +48,7 @@ impl Machine for State {
                 Err(NotPossible::NoSuchQuestion(id.clone()))
             }
             // An answer is kept for when the delivery is continued.
-            HumanCommand::Answer { id, text }
-                if self.ending().is_none_or(Ending::can_be_continued) =>
-            {
+            HumanCommand::Answer { id, text } if self.takes_answers() => {
                 Ok(Event::Answer { id: id.clone(), text: text.clone(), by })
             }
             _ if self.ending().is_some() => Err(NotPossible::Ended),

@@ -254,6 +254,12 @@ impl State {
         self.run.agents.get(&number)
     }
 
+    /// Returns whether a question can still be answered: an answer is kept for when the delivery is
+    /// continued.
+    pub fn takes_answers(&self) -> bool {
+        self.ending().is_none_or(Ending::can_be_continued)
+    }
+
     /// Returns how the delivery ended, if it has.
     pub fn ending(&self) -> Option<Ending> {
         self.run.ending

@@ -301,6 +301,10 @@ impl SimWorld {
             } else {
                 Ok(())
             }),
+            RepositoryRequest::Tick { .. } => RepositoryAnswer::Ticked(match unlucky {
+                true => Err("its line has changed".to_owned()),
+                false => Ok(()),
+            }),
             RepositoryRequest::HasFile { .. } => RepositoryAnswer::HasFile(!unlucky),
         }
     }

@@ -121,6 +121,13 @@ impl Git {
         self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_ok()
     }
 
+    /// Whether a path is left out of the repository.
+    pub(crate) fn ignores(&self, path: &Path) -> bool {
+        let args = [OsStr::new("check-ignore"), OsStr::new("--quiet"), OsStr::new("--")];
+        let done = self.call(&[&args[..], &[path.as_os_str()]].concat(), &[]);
+        done.is_ok_and(|done| done.status.success())
+    }
+
     /// Looks at the work tree. With `markers`, it is searched for conflict markers that came since
     /// that commit: committed, staged, or in a file.
     pub(crate) fn look(&self, markers: Option<&Since>) -> Result<WorkTree, GitError> {
@@ -294,6 +301,29 @@ impl Git {
         }
         self.run(&["commit", "--quiet", "--no-verify", "-m", message], &IDENTITY.map(as_words))?;
         Ok(())
+    }
+
+    /// Whether a file is committed as it is now.
+    pub(crate) fn is_committed(&self, file: &Path) -> bool {
+        let is_so = |args: &[&str]| {
+            let words = args.iter().map(OsStr::new).chain([file.as_os_str()]);
+            let done = self.call(&words.collect::<Vec<_>>(), &[]);
+            done.is_ok_and(|done| done.status.success())
+        };
+        is_so(&["ls-files", "--error-unmatch", "--"])
+            && is_so(&["diff", "--no-ext-diff", "--no-textconv", "--quiet", "HEAD", "--"])
+    }
+
+    /// Commits one file, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn commit_file(&self, file: &Path, message: &str) -> Result<(), GitError> {
+        let args = ["commit", "--quiet", "--no-verify", "--only", "-m", message, "--"];
+        let args = args.map(OsStr::new);
+        let identity = IDENTITY.map(as_words);
+        self.run(&[&args[..], &[file.as_os_str()]].concat(), &identity).map(drop)
     }
 
     /// Merges a branch into the current one. On a conflict everything is as it was.

@@ -9,7 +9,8 @@ use super::{Outcome, check_files, report};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
-use crate::settings::config::{Document, Layered, Node, NodeKind, Origin};
+use crate::settings::config::{self, Document, Layered, Node, NodeKind, Origin, annotated};
+use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
 use crate::view::display;
@@ -24,11 +25,13 @@ use crate::view::wire::config::{SettingLine, SettingOrigin};
 /// as ALDIS_RUN_TIMEOUT override both, and options override all.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
+  aldis config init
   aldis config check
   aldis config show --origin
   aldis config show --origin --timeout 10m run.timeout")]
 pub(super) enum ConfigCommand {
     Check(ConfigCheckArgs),
+    Init(ConfigInitArgs),
     Show(Box<ShowArgs>),
 }
 
@@ -41,6 +44,23 @@ pub(super) struct ConfigCheckArgs {
     /// Files to check
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
+}
+
+/// Write a file with every setting
+///
+/// Writes `aldis.toml` at the root of the project: every key with its default and what it does, as a
+/// comment, so that nothing changes until you take a `#` away. An existing file is not overwritten.
+/// For completion in an editor, write the schema beside it and name it in the first line:
+/// aldis schema config-file > aldis.schema.json, then `#:schema ./aldis.schema.json`.
+#[derive(Debug, Args)]
+pub(super) struct ConfigInitArgs {
+    /// Write your own file, which counts in every project
+    #[arg(long)]
+    user: bool,
+
+    /// Print the file and write nothing
+    #[arg(long, conflicts_with = "user")]
+    print: bool,
 }
 
 /// Show the settings
@@ -68,18 +88,46 @@ pub(super) struct ShowArgs {
 pub(super) fn run(io: &mut Io, command: &ConfigCommand) -> Result<Outcome, CommandError> {
     match command {
         ConfigCommand::Check(args) => check(io, args),
+        ConfigCommand::Init(args) => init(io, args),
         ConfigCommand::Show(args) => show(io, args),
     }
+}
+
+fn init(io: &mut Io, args: &ConfigInitArgs) -> Result<Outcome, CommandError> {
+    let text = annotated::all_off();
+    if args.print {
+        io.stdout.write_all(text.as_bytes())?;
+        return Ok(Outcome::Yes);
+    }
+    let directory = match args.user {
+        true => home::config_directory().ok_or_else(|| {
+            CommandError::new("the home directory is not known").with_help("set HOME")
+        })?,
+        false => project::here()?.root().to_owned(),
+    };
+    let file = config::create(&directory, &text)?;
+    let shown = display::line(&file.display().to_string());
+    writeln!(io.stdout, "Wrote {shown}. Nothing is set yet: every key is a comment.")?;
+    Ok(Outcome::Yes)
 }
 
 fn check(io: &mut Io, args: &ConfigCheckArgs) -> Result<Outcome, CommandError> {
     if args.files.is_empty() {
         let directory = project::current()?;
-        let checked = Layered::load(&Place::of(&directory, None), None)
-            .and_then(|layered| check_names(&layered, &Catalog::load(&directory)?));
+        let checked = Layered::load(&Place::of(&directory, None), None).and_then(|layered| {
+            let found = check_names(&layered, &Catalog::load(&directory)?)?;
+            Ok((found, untrusted(io, &layered)))
+        });
         return Ok(match checked {
-            Ok(found) => {
+            Ok((found, untrusted)) => {
                 writeln!(io.stdout, "settings: ok, {found}")?;
+                if !untrusted.is_empty() {
+                    let keys = untrusted.join(", ");
+                    writeln!(
+                        io.stdout,
+                        "  not trusted yet: {keys}; review the file, then: aldis trust"
+                    )?;
+                }
                 Outcome::Yes
             }
             Err(error) => {
@@ -110,11 +158,7 @@ fn check_names(layered: &Layered, catalog: &Catalog) -> Result<String, CommandEr
 fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
     let directory = project::current()?;
     let layered = Layered::load(&Place::of(&directory, None), Some(args.flags.layer()))?;
-    let untrusted: Vec<String> = match Trusted::of_user(io.state_dir.as_deref()) {
-        Ok(trusted) => layered.untrusted(&trusted).into_iter().map(|(path, _)| path).collect(),
-        // Whoever keeps no state has trusted nothing.
-        Err(_) => layered.powers(),
-    };
+    let untrusted = untrusted(io, &layered);
     let mut values = layered.values();
     for key in &args.keys {
         if !values.iter().any(|(path, _)| is_under(path, key)) {
@@ -144,6 +188,18 @@ fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
         write_setting(io, key, node, origin)?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Returns what the project's file says and the user has not trusted.
+fn untrusted(io: &Io, layered: &Layered) -> Vec<String> {
+    let set_by_project = |path: &String| {
+        layered.at(path).is_some_and(|it| of_project(&it.origin) && it.kind != NodeKind::Unset)
+    };
+    match Trusted::of_user(io.state_dir.as_deref()) {
+        Ok(trusted) => layered.untrusted(&trusted).into_iter().map(|(path, _)| path).collect(),
+        // Whoever keeps no state has trusted nothing.
+        Err(_) => layered.powers().into_iter().filter(set_by_project).collect(),
+    }
 }
 
 fn write_setting(

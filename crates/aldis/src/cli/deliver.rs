@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,15 +23,15 @@ use super::run::{input_format, output_options};
 use super::{Outcome, plan, tasks, why};
 use crate::agents::command::{AgentCommand, SESSION};
 use crate::app::retention::Retention;
-use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
-use crate::coordinate::repository::check_worktrees;
+use crate::coordinate::delivery::{self, Delivered, DeliveryPlan, PlanBoxes};
+use crate::coordinate::repository::Isolation;
 use crate::error::CommandError;
 use crate::hosts::Host;
 use crate::hosts::install::locations::Locations;
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
-use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
+use crate::settings::config::{Count, Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
@@ -46,12 +47,14 @@ const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
 ///
 /// Starts agents as processes, one for each step of a task: a developer's work goes to a critic, what
 /// the critic accepts goes to an auditor, and what either rejects goes back to the developer. When a
-/// task does not converge, a human is asked. Exit codes: 0 complete, 1 some tasks
+/// task does not converge, a human is asked. In a git repository each task has a work tree of its own,
+/// merged when it is accepted; elsewhere one agent works at a time. Boxes of a Markdown plan are ticked
+/// when their tasks are complete. Exit codes: 0 complete, 1 some tasks
 /// were given up, 3 waiting for a human or halted by one, 4 timed out, 5 over budget, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis deliver plan.md
-  aldis deliver plan.toml --worktrees --slots 3 -- codex exec --json -
+  aldis deliver plan.toml --slots 3 -- codex exec --json -
   aldis deliver --continue --max-cost 20")]
 pub(super) struct DeliverArgs {
     /// The plan: TOML, YAML, JSON, or Markdown with check boxes
@@ -70,14 +73,23 @@ pub(super) struct DeliverArgs {
     #[arg(long, value_name = "FORMAT")]
     input: Option<String>,
 
-    /// How many agents work at the same time
+    /// How many agents work at the same time (default: 5 with work trees, else 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(conflicts_with = "go_on")]
     slots: Option<u32>,
 
-    /// Give each task its own git work tree, merged when the task is accepted
+    /// Give each task its own git work tree, merged when the task is accepted (default in a git
+    /// repository with a commit)
     #[arg(long, conflicts_with = "go_on")]
     worktrees: bool,
+
+    /// Let all agents work in this directory
+    #[arg(long, conflicts_with_all = ["go_on", "worktrees"])]
+    no_worktrees: bool,
+
+    /// Do not tick the boxes of a Markdown plan
+    #[arg(long, conflicts_with = "go_on")]
+    no_tick: bool,
 
     /// Send tasks without acceptance criteria to a business analyst first
     #[arg(long, conflicts_with = "go_on")]
@@ -142,6 +154,9 @@ pub(super) struct DeliveryLaunch {
     /// What is different for some roles.
     #[serde(default)]
     pub(super) roles: BTreeMap<Role, RoleTable>,
+    /// The boxes of the plan that are ticked when their tasks are complete.
+    #[serde(default)]
+    pub(super) boxes: Option<PlanBoxes>,
 }
 
 pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandError> {
@@ -184,19 +199,24 @@ fn begin(
     args: &DeliverArgs,
     path: &Path,
 ) -> Result<Handle<State>, CommandError> {
-    let tasks = read(io, path)?;
+    let (tasks, boxes) = read(io, path)?;
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, None)?.delivering(&trusted)?;
     check_roles(&settings.roles)?;
     let usual = settings.limits();
+    let said = if args.no_worktrees { Some(false) } else { args.worktrees.then_some(true) };
+    let isolation = Isolation::of(said.or(settings.deliver.worktrees), place.root())?;
+    let at_once = if isolation.worktrees() { usual.slots } else { 1 };
+    let set = settings.deliver.slots.map_or(at_once, Count::small);
     let config = Config {
-        slots: args.slots.unwrap_or(usual.slots),
-        worktrees: args.worktrees || usual.worktrees,
+        slots: args.slots.unwrap_or(set),
+        worktrees: isolation.worktrees(),
         business_analyst: args.business_analyst || usual.business_analyst,
         ..budgets(args, usual)
     };
-    if config.worktrees {
-        check_worktrees(place.root())?;
+    if !args.quiet && !args.json {
+        writeln!(io.stderr, "{}", display::line(&isolation.said(config.slots)))?;
+        io.stderr.flush()?;
     }
     let host = args.host.spec().headless.filter(|_| args.command.is_empty());
     let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
@@ -204,7 +224,7 @@ fn begin(
         check_program(args.host)?;
     }
     let launch = DeliveryLaunch {
-        command: host.map_or_else(|| args.command.clone(), |host| host.command()),
+        command: host.map_or_else(|| from_here(&args.command), |host| Ok(host.command()))?,
         prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
         input: args
             .input
@@ -214,6 +234,7 @@ fn begin(
         resume: host.and_then(|host| host.resume()),
         notify: settings.notify,
         roles: settings.roles,
+        boxes: boxes.filter(|_| !args.no_tick),
     };
     create(engine, place, tasks, config, &launch)
 }
@@ -269,19 +290,41 @@ pub(super) fn launch(run: &Handle<State>) -> Result<DeliveryLaunch, CommandError
     launch.map_err(|error| CommandError::new(format!("the stored command: {error}")))
 }
 
-/// Reads a plan, and says what its author should know.
-fn read(io: &mut Io, path: &Path) -> Result<Tasks, CommandError> {
+/// Names a program in this directory by its whole path: agents start in others, too.
+fn from_here(command: &[String]) -> Result<Vec<String>, CommandError> {
+    let mut command = command.to_vec();
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
+        *program = project::current()?.join(&*program).to_string_lossy().into_owned();
+    }
+    Ok(command)
+}
+
+/// Reads a plan and its boxes, and says what its author should know.
+fn read(io: &mut Io, path: &Path) -> Result<(Tasks, Option<PlanBoxes>), CommandError> {
     let name = path.to_string_lossy();
     let read = plan::read(path)?;
+    let file = fs::canonicalize(path).map_err(|error| CommandError::file(path, &error))?;
+    let boxes = PlanBoxes { file, tasks: read.boxes };
+    let boxes = Some(boxes).filter(|boxes| !boxes.tasks.is_empty());
     for problem in read.problems.iter().filter(|problem| !problem.fatal) {
-        writeln!(io.stderr, "{}", display::lines(&format!("warning: `{name}` {problem}")))?;
+        writeln!(
+            io.stderr,
+            "{}",
+            display::lines(&format!("warning: {}", plan::said(&name, problem)))
+        )?;
     }
-    read.plan.ok_or_else(|| {
+    let titled = |mut tasks: Tasks| {
+        if tasks.title.is_empty() {
+            tasks.title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        (tasks, boxes)
+    };
+    read.plan.map(titled).ok_or_else(|| {
         let fatal: Vec<String> = read
             .problems
             .iter()
             .filter(|problem| problem.fatal)
-            .map(|problem| format!("`{name}` {problem}"))
+            .map(|problem| plan::said(&name, problem))
             .collect();
         let help =
             read.problems.iter().find(|problem| problem.fatal).map(|first| first.help.clone());
@@ -399,6 +442,7 @@ pub(super) fn plan(
         ask_here: false,
         no_wait: false,
         limit_wait: LIMIT_WAIT,
+        boxes: launch.boxes.clone(),
         answer: None,
     })
 }

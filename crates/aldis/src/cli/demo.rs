@@ -81,6 +81,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         resume: None,
         notify: Notify { terminal: false, ..Notify::default() },
         roles: BTreeMap::new(),
+        boxes: None,
     };
     let tasks = read_plan(PlanFormat::Markdown, PLAN)
         .plan

@@ -50,7 +50,7 @@ pub(super) struct PlanCheckArgs {
 
 /// Write a plan to start with
 ///
-/// The file extension decides the format. An existing file is not overwritten. Without a file, prints
+/// The two tasks in it suit any project, so that it can be delivered as it is. The file extension decides the format. An existing file is not overwritten. Without a file, prints
 /// the plan.
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
@@ -108,7 +108,7 @@ fn check(io: &mut Io, args: &PlanCheckArgs) -> Result<Outcome, CommandError> {
 
 fn show(io: &mut Io, name: &str, read: &Read) -> Result<(), CommandError> {
     for problem in &read.problems {
-        let message = format!("{name} {problem}");
+        let message = said(name, problem);
         if problem.fatal {
             report(io, &CommandError::new(message).with_help(problem.help.clone()));
         } else {
@@ -122,6 +122,13 @@ fn show(io: &mut Io, name: &str, read: &Read) -> Result<(), CommandError> {
     let name = display::line(name);
     writeln!(io.stdout, "{name}: ok, {}, {begin} can start at once", count(tasks))?;
     Ok(())
+}
+
+/// A problem with the name of its plan.
+pub(super) fn said(name: &str, problem: &Problem) -> String {
+    // With a line it begins with that.
+    let gap = if problem.line == 0 { ":" } else { "" };
+    format!("{name}{gap} {problem}")
 }
 
 fn warn(io: &mut Io, message: &str, problem: &Problem) -> Result<(), CommandError> {
@@ -168,7 +175,7 @@ fn new(io: &mut Io, args: &NewArgs) -> Result<Outcome, CommandError> {
     };
     create(file, text).map_err(|error| CommandError::file(file, &error))?;
     let name = display::line(&file.display().to_string());
-    writeln!(io.stdout, "{name}: written; `aldis plan check {name}` checks it")?;
+    writeln!(io.stdout, "Wrote {name}. Put your tasks in, then: aldis deliver {name}")?;
     Ok(Outcome::Yes)
 }
 

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis_engine::{Engine, Handle, note};
-use aldis_machine::delivery::{AgentReply, Dispatch, Effect, Ending, Event, Notice, Role, State};
+use aldis_machine::delivery::{
+    AgentReply, Dispatch, Effect, Ending, Event, Notice, Role, State, Status,
+};
 use aldis_machine::run::{Exit, Usage};
 use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::Rules;
@@ -17,12 +19,14 @@ use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_store::PartChange;
 use aldis_transcript::events::Zone;
+use serde::{Deserialize, Serialize};
 
 use self::agent::{AgentAtWork, Ended, Last};
 use self::start::{HostSession, PROCESS, process_key, session_key};
 use self::watch::Watch;
 use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
+use super::plan_box::PlanBox;
 use super::real::Real;
 use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
@@ -33,8 +37,11 @@ use crate::notify::{self, TerminalNotice};
 use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::settings::notice_kind::Kind;
+use crate::view::display;
 use crate::view::live::delivery::DeliveryReporter;
 
+/// How much of a task's title names a commit.
+const TITLE_MAX: usize = 72;
 /// How an agent counts as having ended whose host gave up.
 const CRASHED: Exit = Exit { code: Some(1), signal: None };
 
@@ -58,6 +65,8 @@ pub(crate) struct DeliveryPlan {
     pub(crate) no_wait: bool,
     /// How long to wait for a service that does not say when it will work again.
     pub(crate) limit_wait: Duration,
+    /// The plan's file and the boxes in it that are ticked when their tasks are complete.
+    pub(crate) boxes: Option<PlanBoxes>,
     /// For the demonstration: the answer that every question gets after a moment.
     pub(crate) answer: Option<(Duration, String)>,
 }
@@ -70,6 +79,13 @@ impl DeliveryPlan {
             None => (&self.command, ""),
         }
     }
+}
+
+/// The boxes of a plan, by task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PlanBoxes {
+    pub(crate) file: PathBuf,
+    pub(crate) tasks: BTreeMap<String, PlanBox>,
 }
 
 /// How a delivery went as far as this process took it.
@@ -99,6 +115,8 @@ enum Asked {
     Start(Box<Dispatch>),
     /// The work of this task, merged.
     Merge(String),
+    /// The box of this task in the plan, ticked.
+    Tick(String),
     /// The file of this expert.
     Expert(String),
     /// How this directory looks.
@@ -162,6 +180,12 @@ pub(super) fn deliver_in(
     }
     board.begin(core.id(), core.state());
     let mut conduct = DeliveryConduct::new(plan, board);
+    let tasks = core.state().tasks().iter();
+    let complete = tasks.filter(|task| task.status() == Status::Complete);
+    // A coordinator that has gone may not have come to it.
+    for task in complete.map(|task| task.spec.id.clone()).collect::<Vec<_>>() {
+        conduct.tick(&mut core, &task);
+    }
     let delivered = coordinator::coordinate(&mut core, &mut conduct, first)?;
     let (now, state) = (core.now(), core.state().clone());
     Ok(Coordinated { delivered, now, state, board: conduct.board })
@@ -192,6 +216,23 @@ impl<'p> DeliveryConduct<'p> {
         let ticket = core.ask(request);
         self.asked.insert(ticket, what);
         Performed::Until(Awaited::Answer(ticket))
+    }
+
+    /// Ticks the box of a complete task, if it has one. Where the work is committed, so is that.
+    fn tick(&mut self, core: &mut Core<'_, State>, task: &str) -> Performed {
+        let plan = self.plan.boxes.as_ref();
+        let found = plan.and_then(|boxes| Some((&boxes.file, boxes.tasks.get(task)?)));
+        let (Some((file, item)), Some(no)) = (found, number(core.state(), task)) else {
+            return Performed::Done;
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let message = format!("Tick in {name}: {}", title(core.state(), no));
+        let tick = RepositoryRequest::Tick {
+            plan: file.clone(),
+            item: item.clone(),
+            commit: core.state().run().config.worktrees.then_some(message),
+        };
+        self.ask(core, Asked::Tick(task.to_owned()), tick)
     }
 
     /// Tells whoever sits here. `key` names the effect, also when it is performed again.
@@ -287,12 +328,13 @@ impl Conduct for DeliveryConduct<'_> {
                 self.board.question(core.now(), &id, task.as_deref(), &text);
             }
             Effect::Merge { task } => {
-                let message = format!("Work of task {task}");
                 let Some(no) = number(core.state(), &task) else {
                     let (ok, detail) = (false, "there is no such task".to_owned());
                     self.advance(core, Event::Merged { task, ok, detail })?;
                     return Ok(Performed::Done);
                 };
+                let message =
+                    format!("{}\n\nTask {task} of delivery {}", title(core.state(), no), core.id());
                 let merge = RepositoryRequest::Merge { task: no, message };
                 return Ok(self.ask(core, Asked::Merge(task), merge));
             }
@@ -304,6 +346,9 @@ impl Conduct for DeliveryConduct<'_> {
             Effect::Request { .. } | Effect::Finish { .. } => {}
             Effect::Notice { notice, task, text, .. } => {
                 self.notify(core, key, notice, &about(task.as_deref(), &text));
+                if let (Notice::TaskComplete, Some(task)) = (notice, task) {
+                    return Ok(self.tick(core, &task));
+                }
             }
         }
         Ok(Performed::Done)
@@ -361,6 +406,14 @@ impl Conduct for DeliveryConduct<'_> {
             (Asked::Merge(task), RepositoryAnswer::Merged(merged)) => {
                 let (ok, detail) = (merged.is_ok(), merged.err().unwrap_or_default());
                 self.advance(core, Event::Merged { task, ok, detail })
+            }
+            (Asked::Tick(task), RepositoryAnswer::Ticked(ticked)) => {
+                if let (Err(why), Some(boxes)) = (ticked, &self.plan.boxes) {
+                    let plan = boxes.file.display();
+                    let what = format!("the box of `{task}` in `{plan}` is not ticked: {why}");
+                    self.board.problem(core.now(), &what);
+                }
+                Ok(())
             }
             (Asked::Expert(name), RepositoryAnswer::HasFile(present)) => {
                 self.advance(core, Event::ExpertChecked { name, present })
@@ -422,6 +475,13 @@ impl Conduct for DeliveryConduct<'_> {
 /// What an agent has cost, unless it is nothing.
 fn spent(agent: u64, usage: Usage) -> Option<Event> {
     (usage != Usage::default()).then_some(Event::Spent { agent, usage })
+}
+
+/// The title of a task on one line; its id where it has none.
+fn title(state: &State, no: usize) -> String {
+    let Some(task) = state.tasks().get(no) else { return String::new() };
+    let title = if task.spec.title.is_empty() { &task.spec.id } else { &task.spec.title };
+    display::excerpt(title, TITLE_MAX)
 }
 
 /// The place of a task in the plan.

@@ -8,24 +8,99 @@ use aldis_machine::run::WorkTree;
 use aldis_process::Cancellation;
 use aldis_store::RunId;
 
+use super::plan_box::{PlanBox, Tick};
 use super::world::{RepositoryAnswer, RepositoryRequest};
 use crate::agents::files;
 use crate::agents::git::{Git, GitError, Merge, Since};
 use crate::error::CommandError;
 
-/// Checks that tasks can have work trees of their own.
+/// Where the agents of a delivery work.
+#[derive(Debug)]
+pub(crate) enum Isolation {
+    /// Each task has a work tree of its own, merged into the branch of this name.
+    Worktrees {
+        /// The branch, if the repository is on one.
+        into: String,
+        /// Whether something is not committed, so that agents do not see it.
+        dirty: bool,
+    },
+    /// In the project itself, because work trees cannot be or are not wanted.
+    Shared {
+        /// Whether they were not wanted.
+        wanted: bool,
+    },
+}
+
+impl Isolation {
+    /// Does what is wanted; where nothing is said, gives tasks work trees if they can have them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if work trees are wanted and cannot be.
+    pub(crate) fn of(worktrees: Option<bool>, project: &Path) -> Result<Self, CommandError> {
+        if worktrees == Some(false) {
+            return Ok(Self::Shared { wanted: true });
+        }
+        match (check_worktrees(project), worktrees) {
+            (Ok(git), _) => {
+                let dirty = git.look(None).is_ok_and(|tree| tree.dirty);
+                let into = git.branch().unwrap_or_else(|| "the current commit".to_owned());
+                Ok(Self::Worktrees { into, dirty })
+            }
+            (Err(_), None) => Ok(Self::Shared { wanted: false }),
+            (Err(error), Some(_)) => Err(error),
+        }
+    }
+
+    /// Whether tasks have work trees.
+    pub(crate) fn worktrees(&self) -> bool {
+        matches!(self, Self::Worktrees { .. })
+    }
+
+    /// Says it to whoever starts the delivery.
+    pub(crate) fn said(&self, slots: u32) -> String {
+        match self {
+            Self::Worktrees { into, dirty } => {
+                let unseen = match dirty {
+                    true => {
+                        " Agents start from the last commit: they do not see your uncommitted changes."
+                    }
+                    false => "",
+                };
+                format!(
+                    "Each task gets its own git work tree; accepted work is merged into {into}.{unseen}"
+                )
+            }
+            Self::Shared { wanted } => {
+                let why = match wanted {
+                    true => "",
+                    false => ": there is no git repository with a commit here",
+                };
+                match slots {
+                    1 => format!("One agent at a time works in this directory{why}."),
+                    _ => format!(
+                        "{slots} agents at a time work in this directory and see each other's \
+                         unfinished changes{why}."
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the repository in which tasks can have work trees of their own.
 ///
 /// # Errors
 ///
 /// Fails if there is no repository, or no commit that a work tree could begin with.
-pub(crate) fn check_worktrees(project: &Path) -> Result<(), CommandError> {
+fn check_worktrees(project: &Path) -> Result<Git, CommandError> {
     let refused = |why: &str, help: &str| {
         let what = format!("work trees for tasks need a git repository with a commit: {why}");
         Err(CommandError::new(what).with_help(help))
     };
     let shown = project.display();
     match Git::around(project) {
-        Some(git) if git.has_commit() => Ok(()),
+        Some(git) if git.has_commit() => Ok(git),
         Some(_) => refused(
             &format!("`{shown}` has no commit yet"),
             "git add -A && git commit -m Start, or leave out --worktrees",
@@ -118,6 +193,9 @@ impl Repository {
                 RepositoryAnswer::Merged(self.merge(task, &message))
             }
             RepositoryRequest::HasFile { name } => RepositoryAnswer::HasFile(self.has_file(&name)),
+            RepositoryRequest::Tick { plan, item, commit } => {
+                RepositoryAnswer::Ticked(self.tick(&plan, &item, commit.as_deref()))
+            }
         }
     }
 
@@ -155,7 +233,10 @@ impl Repository {
             fs::create_dir_all(&self.trees)?;
             git.add_worktree(&tree, &self.branch(task))?;
         }
-        Ok(tree)
+        // Agents start in the same folder of the repository as the delivery.
+        let project = fs::canonicalize(&self.project)?;
+        let inside = project.strip_prefix(git.root()).map(|inside| tree.join(inside));
+        Ok(inside.ok().filter(|inside| inside.is_dir()).unwrap_or(tree))
     }
 
     /// Brings the work of a task into the project's current branch. What stands in the way is the
@@ -180,6 +261,19 @@ impl Repository {
                  project's branch into yours and resolve them.",
                 files.join(", ")
             )),
+        }
+    }
+
+    /// Ticks the box of a complete task, and with a message commits that, unless the plan has other
+    /// changes that are not committed.
+    fn tick(&self, plan: &Path, item: &PlanBox, commit: Option<&str>) -> Result<(), String> {
+        let to_commit = self.git.as_ref().zip(commit).filter(|(git, _)| git.is_committed(plan));
+        match (item.tick(plan).map_err(|error| error.to_string())?, to_commit) {
+            (Tick::Done, Some((git, message))) => {
+                git.commit_file(plan, message).map_err(|error| error.to_string())
+            }
+            (Tick::Done | Tick::Before, _) => Ok(()),
+            (Tick::Gone, _) => Err("its line has changed".to_owned()),
         }
     }
 

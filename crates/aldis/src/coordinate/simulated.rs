@@ -18,6 +18,7 @@ use aldis_transcript::events::Zone;
 
 pub use super::delivery::Delivered;
 use super::delivery::{DeliveryPlan, deliver_in};
+pub use super::plan_box::PlanBox;
 use super::run::{RunPlan, supervise_in};
 pub use super::world::{
     Control, Happening, JobId, Leftover, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World,
@@ -109,6 +110,7 @@ impl DeliveryStage {
             ask_here: true,
             no_wait,
             limit_wait: Duration::from_secs(60),
+            boxes: None,
             answer: None,
         };
         Self { plan }

@@ -12,6 +12,7 @@ use aldis_machine::run::{Exit, WorkTree};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
+use super::plan_box::PlanBox;
 use crate::agents::command::{JobLaunch, StartFailure};
 use crate::agents::git::Since;
 use crate::notify::TerminalNotice;
@@ -162,6 +163,15 @@ pub enum RepositoryRequest {
         /// The message of the commit.
         message: String,
     },
+    /// Tick the box of a complete task in the plan.
+    Tick {
+        /// The file.
+        plan: PathBuf,
+        /// The line.
+        item: PlanBox,
+        /// The message of the commit, if there is to be one.
+        commit: Option<String>,
+    },
     /// Is this file of the project there?
     HasFile {
         /// Its name, as an agent wrote it.
@@ -180,6 +190,8 @@ pub enum RepositoryAnswer {
     Worktree(Result<PathBuf, String>),
     /// Whether the work is merged; or what stands in the way.
     Merged(Result<(), String>),
+    /// Whether the box is ticked; or why not.
+    Ticked(Result<(), String>),
     /// Whether the file is there.
     HasFile(bool),
 }

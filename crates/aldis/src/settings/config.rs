@@ -4,6 +4,7 @@
 //! Files are `aldis.toml` or `aldis.yaml` with the same keys. Unknown keys are refused with a
 //! suggestion: a misspelled limit must not silently be no limit.
 
+pub(crate) mod annotated;
 mod decode;
 mod deliver;
 mod from_toml;
@@ -23,7 +24,7 @@ use aldis_signal::Dialect;
 
 pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};
-pub(crate) use self::read::{Document, NAMES, file_in, text};
+pub(crate) use self::read::{Document, NAMES, create, file_in, text};
 use self::sections::PipelineTable;
 pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens, Where};
 pub(crate) use self::tree::{Node, NodeKind, Origin, SourceFile};

@@ -16,7 +16,7 @@ macro_rules! kinds {
         }
 
         /// `[notify.events]`: where each kind of notice goes.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub(crate) struct Events {
             $($name: Where,)+

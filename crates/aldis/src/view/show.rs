@@ -218,7 +218,8 @@ pub(crate) fn tally(state: &State) -> String {
     for (status, name) in
         [(Status::Failed, "failed"), (Status::AwaitingGuidance, "waiting for you")]
     {
-        if count(status) > 0 {
+        let waits = status != Status::AwaitingGuidance || state.takes_answers();
+        if waits && count(status) > 0 {
             parts.push(format!("{} {name}", count(status)));
         }
     }

@@ -172,11 +172,15 @@ fn commands_of_a_repository_run_only_when_trusted() {
         "{}",
         refused.text()
     );
+    let checked = project.run(&["config", "check"]);
+    let told = "  not trusted yet: run.verify; review the file, then: aldis trust\n";
+    assert!(checked.code == 0 && checked.stdout.ends_with(told), "{}", checked.text());
     assert_eq!(run_agent(&project, &["--verify", "true"]).code, 0, "one's own word needs no trust");
     assert_eq!(ran(), "");
 
     let trusted = project.run(&["trust"]);
     assert_eq!(trusted.code, 0, "{}", trusted.text());
+    assert!(!project.run(&["config", "check"]).stdout.contains("not trusted"));
     assert!(trusted.stdout.contains("run.verify = \"echo ran >> ran\""), "{}", trusted.text());
     assert_eq!(run_agent(&project, &[]).code, 0);
     assert_eq!(ran(), "ran\n");

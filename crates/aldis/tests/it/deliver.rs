@@ -1,6 +1,7 @@
 //! `aldis deliver` with real processes: plans of any size, questions, failures, work trees, crashes.
 
 mod budgets;
+mod isolation;
 mod kills;
 mod people;
 mod stagnation;

@@ -59,8 +59,9 @@ fn the_example_settings_are_complete_and_say_the_defaults() {
     };
     let usual: Vec<_> = settings(&Project::new()).collect();
     assert!(usual.len() > 40, "{usual:?}");
-    for name in ["aldis.toml", "aldis.yaml"] {
-        let text = fs::read_to_string(root.join("examples").join(name)).unwrap();
+    let annotated = "crates/aldis/src/settings/config/annotated.toml";
+    for (name, path) in [("aldis.toml", annotated), ("aldis.yaml", "examples/aldis.yaml")] {
+        let text = fs::read_to_string(root.join(path)).unwrap();
         let project = Project::new();
         fs::write(project.path().join(name), &text).unwrap();
         let shown: Vec<_> = settings(&project).collect();

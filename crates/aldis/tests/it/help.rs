@@ -21,7 +21,13 @@ const COMMANDS: &[&[&str]] = &[
     &["completions"],
     &["config"],
     &["config", "check"],
+    &["config", "init"],
     &["config", "show"],
+    &["init"],
+    &["man"],
+    &["run"],
+    &["deliver"],
+    &["demo"],
     &["trust"],
     &["install"],
     &["uninstall"],
@@ -132,6 +138,18 @@ fn completions_know_the_commands() {
         assert_eq!(done.code, 0, "{shell}");
         assert!(done.stdout.contains("near-misses"), "{shell}");
     }
+}
+
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let sandbox = Sandbox::new();
+    let done = sandbox.run(&["man", "pages/man1"]);
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{}", done.text());
+    for page in ["aldis.1", "aldis-run.1", "aldis-config-show.1"] {
+        let text = std::fs::read_to_string(sandbox.path().join("pages/man1").join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
+    }
+    assert!(!sandbox.path().join("pages/man1/aldis-agent-reaper.1").exists());
 }
 
 #[test]

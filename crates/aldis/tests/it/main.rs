@@ -6,12 +6,14 @@ mod config;
 mod defects;
 mod deliver;
 mod dialects;
+mod docs;
 mod examples;
 mod explain;
 mod follow;
 mod help;
 mod histories;
 mod hosts;
+mod init;
 mod install;
 #[cfg(target_os = "linux")]
 mod live;

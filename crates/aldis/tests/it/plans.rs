@@ -23,10 +23,10 @@ fn new_plans_are_good_in_every_format() {
     for plan in &plans {
         assert_eq!(*plan, plans[0]);
     }
-    assert_eq!(plans[0]["tasks"], json!(["csv-writer", "download-button"]));
-    assert_eq!(plans[0]["ready"], json!(["csv-writer"]));
+    assert_eq!(plans[0]["tasks"], json!(["summary", "terms"]));
+    assert_eq!(plans[0]["ready"], json!(["summary"]));
     let printed = sandbox.run(&["plan", "new", "--format", "markdown"]).stdout;
-    assert!(printed.starts_with("# Billing export"), "{printed}");
+    assert!(printed.starts_with("# First plan"), "{printed}");
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn formats_are_listed() {
     postmortem      a line of `aldis postmortem --json`
     report          what `aldis report --json` prints
     store-prune     the line of `aldis store prune --json`
+    config-file     `aldis.toml` and `aldis.yaml`, for editors
     ");
 }
 
@@ -82,5 +83,74 @@ fn dialect_files_are_as_described() {
         let mut wrong = file;
         wrong["no-such-key"] = true.into();
         assert!(!validator.is_valid(&wrong));
+    }
+}
+
+/// Editors complete and check `aldis.toml` by its schema, so that must say what the program does.
+#[test]
+fn the_settings_file_is_as_described() {
+    let sandbox = Sandbox::new();
+    let validator = validator(&sandbox, "config-file");
+    let annotated = include_str!("../../src/settings/config/annotated.toml");
+    // Everything that is shown as a comment, too.
+    let shown: String = annotated
+        .lines()
+        .map(|line| {
+            let bare = line.strip_prefix("# ").unwrap_or(line);
+            let is_toml = bare.trim_start().starts_with(['[', ']', '{', '}'])
+                || bare.split_once(" = ").is_some_and(|(key, _)| !key.trim().contains(' '));
+            if is_toml && !bare.contains("dialects.deploy") {
+                format!("{bare}\n")
+            } else {
+                "\n".to_owned()
+            }
+        })
+        .collect();
+    let file = sandbox.write("aldis.toml", &shown);
+    assert_eq!(sandbox.run(&["config", "check", file.to_str().unwrap()]).code, 0, "{shown}");
+    let value: Value = toml::from_str(&shown).unwrap();
+    check(&validator, &value);
+    check(&validator, &serde_json::json!({}));
+
+    let mut keys = 0;
+    for (table, members) in value.as_object().unwrap() {
+        for name in members.as_object().unwrap().keys() {
+            keys += 1;
+            let mut wrong = value.clone();
+            let members = wrong[table].as_object_mut().unwrap();
+            let kept = members.remove(name).unwrap();
+            members.insert(format!("{name}_"), kept);
+            let is_own_name = ["dialects", "experts", "pipelines"].contains(&&**table);
+            assert_eq!(validator.is_valid(&wrong), is_own_name, "{table}.{name}_");
+        }
+    }
+    assert!(keys > 60, "{keys}");
+    let schema: Value =
+        serde_json::from_str(&sandbox.run(&["schema", "config-file"]).stdout).unwrap();
+    let timeout = schema["$defs"]["Run"]["properties"]["timeout"].clone();
+    assert_eq!(
+        (&timeout["default"], &timeout["description"]),
+        (&"30m".into(), &"per iteration".into())
+    );
+
+    for (path, right, wrong) in [
+        ("/run/max_iterations", serde_json::json!(3), serde_json::json!(0)),
+        ("/run/timeout", "2h".into(), "soon".into()),
+        ("/run/max_cost", serde_json::json!(2.5), "much".into()),
+        ("/run/prompt_by", "file".into(), "post".into()),
+        ("/phases/after_transition", "stop".into(), "go".into()),
+        ("/signals/token", "require".into(), "yes".into()),
+        ("/store/keep_ended", "never".into(), "always".into()),
+        ("/notify/events/question", serde_json::json!(["desktop"]), serde_json::json!(["pager"])),
+    ] {
+        for (value_there, fits) in [(right, true), (wrong, false)] {
+            let mut changed = value.clone();
+            *changed.pointer_mut(path).unwrap() = value_there.clone();
+            assert_eq!(validator.is_valid(&changed), fits, "{path}: {value_there}");
+            let text = toml::to_string(&changed).unwrap();
+            let file = sandbox.write("changed.toml", text);
+            let checked = sandbox.run(&["config", "check", file.to_str().unwrap()]);
+            assert_eq!(checked.code == 0, fits, "{path}: {}", checked.text());
+        }
     }
 }

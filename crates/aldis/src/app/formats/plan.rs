@@ -8,7 +8,11 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use aldis_machine::delivery::{Plan, PlanProblem};
+
+use crate::coordinate::plan_box::PlanBox;
 
 /// How a plan is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub(crate) struct PlanReading {
     pub(crate) plan: Option<Plan>,
     /// What its author should know, by line.
     pub(crate) problems: Vec<PlanProblem>,
+    /// The boxes of its open tasks, if it has any: those of Markdown.
+    pub(crate) boxes: BTreeMap<String, PlanBox>,
 }
 
 /// A plan and where its tasks stand.
@@ -69,5 +75,20 @@ pub(crate) fn read_plan(format: PlanFormat, text: &str) -> PlanReading {
     }
     problems.sort_by_key(|problem| problem.line);
     let good = !problems.iter().any(|problem| problem.fatal);
-    PlanReading { plan: good.then_some(plan), problems }
+    let boxes = match format {
+        PlanFormat::Markdown => boxes(text, &plan, &lines),
+        PlanFormat::Toml | PlanFormat::Yaml | PlanFormat::Json => BTreeMap::new(),
+    };
+    PlanReading { plan: good.then_some(plan), problems, boxes }
+}
+
+/// Returns the lines of the tasks that are not ticked yet.
+fn boxes(text: &str, plan: &Plan, lines: &[usize]) -> BTreeMap<String, PlanBox> {
+    let texts: Vec<&str> = text.lines().collect();
+    let of = |line: usize| {
+        let text = (*texts.get(line.checked_sub(1)?)?).to_owned();
+        Some(PlanBox { line, text })
+    };
+    let open = plan.tasks.iter().zip(lines).filter(|(task, _)| !task.done);
+    open.filter_map(|(task, line)| Some((task.id.clone(), of(*line)?))).collect()
 }

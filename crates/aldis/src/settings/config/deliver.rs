@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aldis_machine::delivery::{self, Role};
 use aldis_machine::stagnation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sections::{Notify, Tokens};
@@ -14,10 +15,14 @@ use crate::settings::prompt_by::PromptBy;
 table! {
     /// `[deliver]`
     struct Deliver sets delivery::Config, usually delivery::Config::default();
-    own { timeouts: Timeouts = Timeouts::default(), }
+    own {
+        timeouts: Timeouts = Timeouts::default(),
+        /// Whether tasks have work trees; where nobody says, whether they can.
+        worktrees: Option<bool> = None,
+        /// Agents at once; where nobody says, as many as do not get in each other's way.
+        slots: Option<Count<1, 100>> = None,
+    }
     sets {
-        slots: Count<1, 100> = slots,
-        worktrees: bool = worktrees,
         business_analyst: bool = business_analyst,
         planner: bool = planner,
         failure_limit: Limit = failure_limit,
@@ -58,7 +63,7 @@ table! {
 }
 
 /// `[roles.NAME]`: how the agents of a role are started, if not like all others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RoleTable {
     /// The program and its arguments; no shell.
@@ -79,7 +84,7 @@ pub(crate) struct RoleTable {
 }
 
 /// `[experts.NAME]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpertTable {
     /// What it knows, in words for the agents that may ask it.

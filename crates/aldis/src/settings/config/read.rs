@@ -1,7 +1,7 @@
 //! Files with settings: found, read once, and turned into trees.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,6 +91,26 @@ impl Document {
         })?;
         Ok(Self { file, tree })
     }
+}
+
+/// Writes a new file with settings, in a directory that has none.
+///
+/// # Errors
+///
+/// Fails if there is one, or it cannot be written.
+pub(crate) fn create(directory: &Path, text: &str) -> Result<PathBuf, CommandError> {
+    if let Some(there) = file_in(directory)? {
+        return Err(CommandError::new(format!("`{}` is there already", there.display()))
+            .with_help(
+                "aldis config check checks it, aldis config show --origin says what counts",
+            ));
+    }
+    let file = directory.join(NAMES[0]);
+    fs::create_dir_all(directory)
+        .and_then(|()| fs::OpenOptions::new().write(true).create_new(true).open(&file))
+        .and_then(|mut new| new.write_all(text.as_bytes()))
+        .map_err(|error| CommandError::file(&file, &error))?;
+    Ok(file)
 }
 
 /// Reads a regular file of a sensible size.

@@ -9,8 +9,10 @@ use aldis_machine::phases::{self, AfterTransition, MAX_ITERATIONS, TokenPolicy};
 use aldis_machine::run::Config;
 use aldis_machine::stagnation;
 use aldis_transcript::Input;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::table::{Setting, table};
@@ -19,8 +21,8 @@ use crate::settings::notice_kind::Events;
 use crate::settings::prompt_by::PromptBy;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     /// How one agent is supervised.
     pub(super) run: Run,
@@ -32,6 +34,7 @@ pub(crate) struct Settings {
     pub(super) deliver: Deliver,
     /// How the agents of some roles are started.
     #[serde(serialize_with = "no_names")]
+    #[schemars(schema_with = "roles")]
     pub(super) roles: BTreeMap<Role, RoleTable>,
     /// Who can be asked.
     #[serde(serialize_with = "no_names")]
@@ -47,7 +50,17 @@ pub(crate) struct Settings {
     pub(super) pipelines: BTreeMap<String, PipelineTable>,
     /// Read elsewhere, by the catalogue of dialects.
     #[serde(rename = "dialects", serialize_with = "no_names")]
+    #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
     _dialects: BTreeMap<String, IgnoredAny>,
+}
+
+/// Returns what editors are told of `[roles]`.
+fn roles(generator: &mut SchemaGenerator) -> Schema {
+    let table = generator.subschema_for::<RoleTable>();
+    let names: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
+    json_schema!({
+        "type": "object", "propertyNames": { "enum": names }, "additionalProperties": table
+    })
 }
 
 /// Names of the user's own have no defaults.
@@ -151,8 +164,8 @@ impl Supervision {
 }
 
 /// `[notify]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Notify {
     pub(crate) terminal: bool,
     pub(crate) desktop: bool,
@@ -178,7 +191,7 @@ impl Default for Notify {
 }
 
 /// Where a notice goes: to every sink that is switched on, to none, or to some.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Where {
     All(bool),
@@ -186,7 +199,7 @@ pub(crate) enum Where {
 }
 
 /// What can be told of notices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sink {
     Terminal,
@@ -254,12 +267,13 @@ impl<'de> Deserialize<'de> for Where {
 }
 
 /// `[phases]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Phases {
     /// Which pipeline `aldis auto start` uses.
     pub(crate) pipeline: String,
     /// What follows a completed phase.
+    #[schemars(with = "String", extend("enum" = ["continue", "stop"]))]
     pub(crate) after_transition: AfterTransition,
     /// How long a silence makes a run stale.
     pub(crate) stale_after: Seconds<1>,
@@ -298,16 +312,17 @@ impl Default for Phases {
 }
 
 /// `[signals]`
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Signals {
     /// What is done about run tokens.
+    #[schemars(with = "String", extend("enum" = ["off", "accept", "require"]))]
     pub(crate) token: TokenPolicy,
 }
 
 /// `[store]`: the user's alone, as the store is.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Keep {
     /// Runs, since they ended.
     pub(crate) keep_ended: SecondsOrNever,
@@ -325,13 +340,14 @@ impl Default for Keep {
 }
 
 /// `[pipelines.NAME]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PipelineTable {
     #[serde(default = "caw")]
     pub(super) dialect: String,
     #[serde(default)]
     pub(super) finish: Option<String>,
+    #[schemars(with = "Vec<Map<String, Value>>")]
     pub(super) phases: Vec<phases::Phase>,
 }
 

@@ -78,7 +78,7 @@ macro_rules! table {
         sets { $($key:ident: $type:ty = $member:ident,)* }
     ) => {
         $(#[$about])*
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub(crate) struct $name {
             $($(#[$own_about])* pub(crate) $own: $own_type,)*

@@ -1,8 +1,10 @@
 //! Values with limits: each type says what it takes, wherever the value is written.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -238,6 +240,36 @@ as_written! {
     [] SecondsOrNever;
     [const LEAST: u64, const MOST: u64] Count<LEAST, MOST>;
     [] Dollars;
+}
+
+/// What editors are told that a value may be.
+macro_rules! described {
+    ($([$($limits:tt)*] $type:ty = $schema:tt;)*) => {$(
+        impl<$($limits)*> JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    )*};
+}
+
+described! {
+    [const LEAST: u64, const MOST: u64] Count<LEAST, MOST> =
+        { "type": "integer", "minimum": LEAST, "maximum": MOST };
+    [const LEAST: u64] Seconds<LEAST> =
+        { "type": ["integer", "string"], "minimum": LEAST, "maximum": YEAR, "pattern": "^[0-9]+[smhd]?$" };
+    [] SecondsOrNever =
+        { "type": ["integer", "string"], "minimum": 1, "maximum": YEAR, "pattern": "^([0-9]+[smhd]?|never)$" };
+    [] Dollars =
+        { "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": r"^[0-9]*(\.[0-9]{1,6})?$" };
 }
 
 #[cfg(test)]

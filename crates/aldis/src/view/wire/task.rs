@@ -49,7 +49,7 @@ impl TaskLine {
     pub(crate) fn new(run: &RunId, state: &State, task: &Task) -> Self {
         let agent = task.agent().and_then(|agent| state.agent(agent));
         let question = match &task.wait {
-            Wait::Human { question } => Some(question.clone()),
+            Wait::Human { question } if state.takes_answers() => Some(question.clone()),
             _ => None,
         };
         Self {

@@ -72,7 +72,7 @@ fn a_plan_is_the_same_in_every_format() {
         (PlanFormat::Markdown, MARKDOWN),
     ]
     .map(|(format, text)| {
-        let PlanReading { plan, problems } = read_plan(format, text);
+        let PlanReading { plan, problems, .. } = read_plan(format, text);
         assert_eq!(problems, [], "{format:?}");
         plan.unwrap()
     })
@@ -87,7 +87,7 @@ fn a_plan_is_the_same_in_every_format() {
 }
 
 fn problems(format: PlanFormat, text: &str) -> Vec<String> {
-    let PlanReading { plan, problems } = read_plan(format, text);
+    let PlanReading { plan, problems, .. } = read_plan(format, text);
     assert_eq!(plan.is_none(), problems.iter().any(|problem| problem.fatal));
     assert!(problems.iter().all(|problem| !problem.help.is_empty()));
     problems.iter().map(ToString::to_string).collect()
@@ -166,6 +166,40 @@ fn markdown_is_forgiving() {
     assert_eq!((&*second.id, &*second.title), ("task-2", "No id here"));
     assert_eq!(second.acceptance, ["met"]);
     assert!(second.description.contains("not a criterion"));
+}
+
+#[test]
+fn numbered_boxes_are_tasks_and_what_is_dropped_is_said() {
+    let text = "# T\n\nFor people.\n\n1. [ ] csv: Write it\nwith a header\n   - [ ] quoted\n2) [x] Done\n\n\
+        10. [ ] last\n\nLost text\nof two lines\n\n- no box\n- [] empty\n-[ ] close\n  - [-] inner\n\
+        - [link](x) and [ ]\n```\n- [ ] code\n```\n## Notes\n1. plain\n2024 was long\n";
+    let PlanReading { plan, problems, boxes } = read_plan(PlanFormat::Markdown, text);
+    let plan = plan.unwrap();
+    let tasks: Vec<_> = plan.tasks.iter().map(|it| (&*it.id, &*it.title, it.done)).collect();
+    assert_eq!(
+        tasks,
+        [("csv", "Write it", false), ("task-2", "Done", true), ("task-3", "last", false)]
+    );
+    assert_eq!(plan.tasks[0].description, "with a header");
+    assert_eq!(plan.tasks[0].acceptance, ["quoted"]);
+    assert!(plan.tasks[2].description.contains("- [ ] code"), "{:?}", plan.tasks[2]);
+    let warned: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let no_box = "this is no task: it has no check box";
+    let odd_box = "this is no task: its check box is not `[ ]` or `[x]`";
+    let mut expected = vec![
+        "line 10: `task-3` has no acceptance criteria".to_owned(),
+        "line 12: this text belongs to no task, so agents are not told".to_owned(),
+        format!("line 15: {no_box}"),
+    ];
+    expected.extend([16, 17, 18].map(|line| format!("line {line}: {odd_box}")));
+    expected.extend([19, 24].map(|line| format!("line {line}: {no_box}")));
+    expected.push("line 25: this text belongs to no task, so agents are not told".to_owned());
+    assert_eq!(warned, expected);
+    assert!(problems.iter().all(|problem| !problem.fatal));
+    let boxes: Vec<_> = boxes.into_iter().map(|(id, it)| (id, it.line, it.text)).collect();
+    let open = |id: &str, line, text: &str| (id.to_owned(), line, text.to_owned());
+    let expected = [open("csv", 5, "1. [ ] csv: Write it"), open("task-3", 10, "10. [ ] last")];
+    assert_eq!(boxes, expected);
 }
 
 #[test]
