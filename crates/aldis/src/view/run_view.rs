@@ -205,6 +205,9 @@ impl RunView {
             .extend(error.map(|error| ("error", format!("{} ({})", error.message, error.phase))));
         self.remedy = match (self.live, state.paused, state.block_limit.capped) {
             (true, true, _) => Some(format!("`aldis resume {}`", self.id)),
+            _ if state.question().is_some() => {
+                state.question().map(|question| format!("`aldis answer {} TEXT`", question.id))
+            }
             (true, false, true) => Some("send a prompt, or run `aldis auto resume`".to_owned()),
             (true, false, false) => None,
             (false, ..) => {
