@@ -223,6 +223,8 @@ impl Fold<'_> {
             self.worked();
         }
         self.known.has_ended = true;
+        // The next turn may name its calls as this one did.
+        self.known.calls = Recent::default();
         let why = self.known.error.as_ref().map(|error| error.what.clone());
         self.report_error();
         let what = what.map(|what| clip(what, WHAT_MAX)).filter(|what| !what.is_empty());

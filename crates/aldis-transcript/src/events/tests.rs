@@ -129,6 +129,15 @@ fn costs_are_counted_once() {
 }
 
 #[test]
+fn calls_of_a_later_turn_may_have_the_same_names() {
+    let call = r#"{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"ls","exit_code":0,"status":"completed"}}"#;
+    let end = r#"{"type":"turn.completed","usage":{"input_tokens":1}}"#;
+    let turn = ["tool command_execution ls", "ended item_1 0"];
+    let want = [&turn[..], &["spent 1 $0", "ended true"], &turn].concat();
+    check(Format::CodexExec, &[call, call, end, call], &want);
+}
+
+#[test]
 fn plain_text_is_judged_by_its_last_line() {
     let until = "2026-11-15T16:00:00Z";
     for (text, want) in [

@@ -13,7 +13,7 @@ use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::tools::{ToolCall, ToolRow};
-use super::paint::Paint;
+use super::paint::{Paint, Tone};
 use super::time::clock_time;
 use super::wire::live::{About, LiveEvent, LiveForm};
 use super::wrap::wrap;
@@ -98,16 +98,6 @@ pub(crate) fn above_bottom<T>(write: impl FnOnce() -> T) -> T {
     }
 }
 
-/// How a line is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    Plain,
-    Dim,
-    Good,
-    Warn,
-    Bad,
-}
-
 /// How a run ended, for its last lines.
 struct End<'e> {
     good: bool,
@@ -166,7 +156,7 @@ impl Output {
 
     /// Returns whether anybody sees what agents say and do.
     fn shows_work(&self) -> bool {
-        self.options.json || self.options.detail > Detail::Quiet
+        self.options.detail > Detail::Quiet
     }
 
     fn is_verbose(&self) -> bool {
@@ -183,14 +173,14 @@ impl Output {
     }
 
     /// Shows people a line, without secrets, in as many as it takes.
-    fn show(&mut self, now: Timestamp, manner: Manner, text: &str) {
+    fn show(&mut self, now: Timestamp, tone: Option<Tone>, text: &str) {
         if self.options.json {
             return;
         }
         self.end_row(now);
         let text = redact(text).into_owned();
-        for line in text.lines() {
-            self.lines(now, manner, &display::line(line));
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            self.lines(now, tone, &display::line(line));
         }
     }
 
@@ -213,11 +203,11 @@ impl Output {
         }
         let most = if self.is_verbose() { usize::MAX } else { WORDS_MAX };
         for line in said.iter().take(most) {
-            self.lines(now, if own { Manner::Plain } else { Manner::Dim }, line);
+            self.lines(now, if own { None } else { Some(Tone::Dim) }, line);
         }
         if said.len() > most {
             let more = format!("… {} more lines: aldis output {}", said.len() - most, self.run);
-            self.lines(now, Manner::Dim, &more);
+            self.lines(now, Some(Tone::Dim), &more);
         }
     }
 
@@ -252,18 +242,15 @@ impl Output {
         self.print(&format!("{gutter}{row}"));
     }
 
-    fn lines(&mut self, now: Timestamp, manner: Manner, line: &str) {
+    fn lines(&mut self, now: Timestamp, tone: Option<Tone>, line: &str) {
         let room = self.room();
         let lines = if self.options.terminal { wrap(line, room) } else { vec![line.to_owned()] };
         let paint = self.paint;
         let shown = lines.into_iter().map(|line| {
             let gutter = self.next_gutter(now);
-            match manner {
-                Manner::Plain => format!("{gutter}{line}"),
-                Manner::Dim => format!("{gutter}{}", paint.dim(line)),
-                Manner::Good => format!("{gutter}{}", paint.good(line)),
-                Manner::Warn => format!("{gutter}{}", paint.warn(line)),
-                Manner::Bad => format!("{gutter}{}", paint.bad(line)),
+            match tone {
+                None => format!("{gutter}{line}"),
+                Some(tone) => format!("{gutter}{}", paint.tone(tone, line)),
             }
         });
         let shown: Vec<String> = shown.collect();
@@ -284,15 +271,15 @@ impl Output {
 
     /// Shows a question and how to answer it.
     fn question(&mut self, now: Timestamp, id: &str, text: &str) {
-        self.show(now, Manner::Warn, &format!("? {text}"));
+        self.show(now, Some(Tone::Warn), &format!("? {text}"));
         let here = if self.options.terminal { "type your answer here, or: " } else { "" };
-        self.show(now, Manner::Plain, &format!("  {here}aldis answer {id} TEXT"));
+        self.show(now, None, &format!("  {here}aldis answer {id} TEXT"));
     }
 
     /// Shows that something beside the work went wrong.
     fn problem(&mut self, now: Timestamp, text: &str) {
         self.tell(now, About::default(), text, LiveEvent::Problem);
-        self.show(now, Manner::Bad, text);
+        self.show(now, Some(Tone::Bad), text);
     }
 
     /// Tells programs what people are told.

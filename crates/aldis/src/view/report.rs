@@ -94,7 +94,7 @@ impl History {
                 id: None,
                 task: form.task.clone(),
                 at: form.at,
-                text: redact(&form.because).into_owned(),
+                text: redact(asked(form)).into_owned(),
                 answered: None,
                 answer: None,
             }),
@@ -109,7 +109,10 @@ impl History {
         let open = self.claims.iter_mut().rfind(about).filter(|it| it.fate == ClaimFate::Open);
         let output = form.evidence.iter().find(|seen| seen.what == "output");
         let output = output.map(|seen| last_lines(&redact(&seen.quote)));
-        let because = redact(&form.summary).into_owned();
+        let because = match fate {
+            ClaimFate::Open => String::new(),
+            _ => redact(&format!("{} ({})", form.summary, form.because)).into_owned(),
+        };
         if let (Some(claim), false) = (open, fate == ClaimFate::Open) {
             (claim.fate, claim.because, claim.output) = (fate, because, output);
             return;
@@ -184,6 +187,11 @@ impl History {
         }
         Timeline { from: form.began, to: form.ended, lanes }
     }
+}
+
+/// The question that a decision asks a human. A delivery has it in what it decided.
+fn asked(form: &DecisionForm) -> &str {
+    form.summary.strip_prefix("Asked a human: ").unwrap_or(&form.because)
 }
 
 fn last_lines(text: &str) -> String {

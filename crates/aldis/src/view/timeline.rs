@@ -178,12 +178,12 @@ fn symbol(out: &mut String, kind: MarkKind, (x, y): (f64, f64), title: &str) {
         MarkKind::Bad => (x - 4.5, y - 4.5),
         MarkKind::Note => (x - 5.0, y),
     };
-    let halo = format!("<path d=\"M{x:.1},{y:.1} {path}\" fill=\"none\"");
+    let line = format!("d=\"M{x:.1},{y:.1} {path}\" fill=\"none\"");
     push(
         out,
         format_args!(
-            "<g class=\"{class}\">{halo} stroke=\"#fff\" stroke-width=\"6\"/>\
-         {halo} stroke=\"{color}\" stroke-width=\"2.5\"/><title>{title}</title></g>"
+            "<g class=\"{class}\"><path class=\"halo\" {line} stroke=\"#fff\" stroke-width=\"6\"/>\
+         <path {line} stroke=\"{color}\" stroke-width=\"2.5\"/><title>{title}</title></g>"
         ),
     );
 }

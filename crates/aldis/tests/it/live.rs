@@ -167,6 +167,10 @@ fn programs_are_told_in_types() {
     assert!(of_kind(&lines, "decision").iter().any(|line| line["rule"] == "run/check-failed"));
     let ended = of_kind(&lines, "ended");
     assert_eq!((&ended[0]["ending"], &ended[0]["iterations"]), (&"done".into(), &2.into()));
+    let quiet =
+        project.run(&[&RUN[..], &["--json", "--quiet", "--", "./agent.sh"]].concat()).json();
+    assert!(of_kind(&quiet, "tool").is_empty() && of_kind(&quiet, "words").is_empty());
+    assert!(!of_kind(&quiet, "check").is_empty());
     let mut wrong = lines[0].clone();
     wrong["kind"] = "nonsense".into();
     assert!(!validator.is_valid(&wrong), "every kind is described");

@@ -123,6 +123,18 @@ fn questions_crashes_and_their_waits_are_told() {
 }
 
 #[test]
+fn questions_of_a_delivery_are_told_with_their_answers() {
+    let project = project("");
+    assert_eq!(project.run(&["demo", "--fast"]).code, 0);
+    let form = json(&project, &[]);
+    assert_eq!(form["questions"][0]["text"], "keep or drop the old address?", "{form}");
+    assert_eq!(form["questions"][0]["answer"], "Drop the old address.");
+    let refused = form["claims"].as_array().unwrap().iter().find(|it| it["fate"] == "refused");
+    let because = refused.unwrap()["because"].as_str().unwrap();
+    assert!(because.contains("the critic refused it"), "{because}");
+}
+
+#[test]
 fn every_machine_is_told() {
     let project = project(
         "#!/bin/sh\ncat > /dev/null\ncase $ALDIS_ROLE in\ndeveloper) echo \"READY_FOR_REVIEW: $ALDIS_TASK\"; echo 'Summary: done';;\n\
@@ -136,6 +148,8 @@ fn every_machine_is_told() {
     assert_eq!((&form["machine"], &form["title"]), (&"delivery".into(), &"One".into()));
     assert_eq!(form["claims"][0]["fate"], "held", "{form}");
     assert_eq!(form["claims"][0]["task"], "csv");
+    let because = form["claims"][0]["because"].as_str().unwrap();
+    assert!(because.contains("the auditor passed it"), "{because}");
     let roles: Vec<&Value> =
         form["agents"].as_array().unwrap().iter().map(|agent| &agent["role"]).collect();
     assert_eq!(roles, ["developer", "critic", "auditor"]);

@@ -13,9 +13,9 @@ use aldis_signal::{Dialect, Parser};
 use aldis_store::RunId;
 
 use super::tools::{ToolCall, within};
-use super::{Detail, End, Manner, Output, OutputOptions};
+use super::{Detail, End, Output, OutputOptions};
 use crate::view::display;
-use crate::view::paint::Paint;
+use crate::view::paint::{Paint, Tone};
 use crate::view::run_view::delivery_refusal;
 use crate::view::show::{LastTools, spent, tally, task_rows};
 use crate::view::time::{counted, elapsed};
@@ -71,7 +71,7 @@ impl DeliveryReporter {
         let because = display::excerpt(&decision.because, REASON_MAX);
         let because = if because.is_empty() { because } else { format!("  ({because})") };
         let title = task.map(|task| self.title(task)).unwrap_or_default();
-        self.line(now, &title, Manner::Plain, &format!("{}{because}", decision.summary));
+        self.line(now, &title, None, &format!("{}{because}", decision.summary));
     }
 
     /// Shows what an agent said.
@@ -96,10 +96,12 @@ impl DeliveryReporter {
         now: Timestamp,
         by: &Dispatch,
         call: &ToolCall<'_>,
-        within_: &Path,
+        directory: &Path,
     ) {
-        let call = ToolCall { about: within(call.about, within_), ..*call };
-        self.output.tell(now, about(by), &call.to_string(), LiveEvent::of_call(&call));
+        let call = ToolCall { about: within(call.about, directory), ..*call };
+        if self.output.shows_work() {
+            self.output.tell(now, about(by), &call.to_string(), LiveEvent::of_call(&call));
+        }
         if let Some(task) = &by.task {
             self.tools.insert(task.clone(), call.to_string());
         }
@@ -116,8 +118,10 @@ impl DeliveryReporter {
         by: &Dispatch,
         (call, failed, exit_code): (&str, bool, Option<i64>),
     ) {
-        let event = LiveEvent::ToolEnded { call: call.to_owned(), failed, exit_code };
-        self.output.tell(now, about(by), if failed { "failed" } else { "ended" }, event);
+        if self.output.shows_work() {
+            let event = LiveEvent::ToolEnded { call: call.to_owned(), failed, exit_code };
+            self.output.tell(now, about(by), if failed { "failed" } else { "ended" }, event);
+        }
         self.output.tool_ended(now, (call, failed, exit_code));
     }
 
@@ -188,7 +192,7 @@ impl DeliveryReporter {
             self.output.run
         );
         self.output.tell(now, About::default(), &text, LiveEvent::Waits { questions });
-        self.output.show(now, Manner::Warn, &text);
+        self.output.show(now, Some(Tone::Warn), &text);
     }
 
     /// Says whose words or tools follow, where that is somebody else than before.
@@ -196,17 +200,17 @@ impl DeliveryReporter {
         if self.output.speaker != Some(by.agent) && !self.output.options.json {
             self.output.end_row(now);
             let title = by.task.as_deref().map(|task| self.title(task)).unwrap_or_default();
-            self.line(now, &title, Manner::Dim, &format!("{}:", by.role.as_str()));
+            self.line(now, &title, Some(Tone::Dim), &format!("{}:", by.role.as_str()));
             self.output.speaker = Some(by.agent);
         }
     }
 
     /// Shows a line about a task.
-    fn line(&mut self, now: Timestamp, title: &str, manner: Manner, text: &str) {
+    fn line(&mut self, now: Timestamp, title: &str, tone: Option<Tone>, text: &str) {
         self.output.speaker = None;
         let time = elapsed(now.since(self.output.began));
         let text = format!("{time}  {title:<TITLE_MAX$}  {text}");
-        self.output.show(now, manner, text.trim_end());
+        self.output.show(now, tone, text.trim_end());
     }
 
     /// What people call a task.

@@ -15,9 +15,9 @@ use aldis_signal::{Dialect, Meaning, Origin, Parser, Role, Via};
 use aldis_store::RunId;
 
 use super::tools::{ToolCall, within};
-use super::{End, Manner, Output, OutputOptions};
+use super::{End, Output, OutputOptions};
 use crate::view::display;
-use crate::view::paint::Paint;
+use crate::view::paint::{Paint, Tone};
 use crate::view::run_view::{run_refusal, run_status};
 use crate::view::show::{dollars, spent};
 use crate::view::time::{ago, counted, elapsed, rough, short};
@@ -95,7 +95,7 @@ impl RunReporter {
             self.output.tell(now, About::default(), &decision.summary, event);
             self.claim(now, decision, after, goes_on);
             if TOLD.iter().any(|rule| rule.as_str() == decision.rule) {
-                self.output.show(now, Manner::Plain, &decision.summary);
+                self.output.show(now, None, &decision.summary);
             }
         }
         if before.iteration != after.iteration() {
@@ -114,7 +114,7 @@ impl RunReporter {
             self.output.tell(now, About::default(), &text, event);
         }
         if before.level != Level::None && after.monitor().level() == Level::None {
-            self.output.show(now, Manner::Plain, "progress again");
+            self.output.show(now, None, "progress again");
         }
     }
 
@@ -134,7 +134,7 @@ impl RunReporter {
         let progress = after.progress();
         let event = LiveEvent::Progress { progress, phase };
         self.output.tell(now, About::default(), &text, event);
-        self.output.show(now, Manner::Plain, &text);
+        self.output.show(now, None, &text);
     }
 
     /// Shows what became of a claim, or that there was none.
@@ -149,41 +149,46 @@ impl RunReporter {
         };
         let back = |what: &str| if goes_on { format!(". {what}") } else { String::new() };
         let verify = excerpt(&self.verify, TITLE_MAX);
-        let (manner, text) = match rule {
+        let (tone, text) = match rule {
             Rule::Done if state.setup().config.verify => {
-                (Manner::Good, format!("{claims} → {verify} passed"))
+                (Some(Tone::Good), format!("{claims} → {verify} passed"))
             }
-            Rule::Done => (Manner::Good, format!("{claims} → accepted: no check is configured")),
+            Rule::Done => {
+                (Some(Tone::Good), format!("{claims} → accepted: no check is configured"))
+            }
             Rule::CheckFailed => {
                 let code = self.checked.take().and_then(|exit| exit.code);
                 let code = code.map(|code| format!(" (exit {code})")).unwrap_or_default();
                 (
-                    Manner::Bad,
+                    Some(Tone::Bad),
                     format!("{claims} → {verify} failed{code}{}", back("Sent the output back.")),
                 )
             }
             Rule::ClaimRefused => {
                 let because = state.last_refusal().map_or("", |refused| &refused.because);
-                (Manner::Bad, format!("{claims} → refused: {because}{}", back("Told the agent.")))
+                (
+                    Some(Tone::Bad),
+                    format!("{claims} → refused: {because}{}", back("Told the agent.")),
+                )
             }
             Rule::Contradiction => {
-                (Manner::Bad, "reports success after failure in one message".to_owned())
+                (Some(Tone::Bad), "reports success after failure in one message".to_owned())
             }
             Rule::IterationEnded => {
                 let hint = state.last_near_miss().map(|hint| format!(": {hint}"));
                 let text = format!("stopped without claiming done{}", hint.unwrap_or_default());
-                (Manner::Warn, text)
+                (Some(Tone::Warn), text)
             }
             _ => return,
         };
-        self.output.show(now, manner, &text);
+        self.output.show(now, tone, &text);
         if *rule == Rule::CheckFailed {
             let output = decision.evidence.iter().find(|seen| seen.what == "output");
             let lines: Vec<&str> =
                 output.map_or("", |seen| &seen.quote).trim_end().lines().collect();
             let most = CHECK_LINES[usize::from(self.output.is_verbose())];
             let shown = lines[lines.len().saturating_sub(most)..].join("\n");
-            self.output.show(now, Manner::Dim, &shown);
+            self.output.show(now, Some(Tone::Dim), &shown);
         }
     }
 
@@ -199,7 +204,7 @@ impl RunReporter {
         let (_, text) = run_status(now, after);
         let status = after.status().name().to_owned();
         self.output.tell(now, About::default(), &text, LiveEvent::Status { status, until });
-        self.output.show(now, Manner::Warn, &text);
+        self.output.show(now, Some(Tone::Warn), &text);
     }
 
     /// Returns whether anybody sees what the agent says.
@@ -242,6 +247,10 @@ impl RunReporter {
 
     /// Shows that the agent calls a tool.
     pub(crate) fn tool(&mut self, now: Timestamp, call: &ToolCall<'_>) {
+        if !self.shows_words() {
+            self.output.active = Some(now);
+            return;
+        }
         let call = ToolCall { about: within(call.about, &self.directory), ..*call };
         self.output.tell(now, About::default(), &call.to_string(), LiveEvent::of_call(&call));
         self.output.tool(now, &call);
@@ -255,8 +264,10 @@ impl RunReporter {
         failed: bool,
         code: Option<i64>,
     ) {
-        let event = LiveEvent::ToolEnded { call: call.to_owned(), failed, exit_code: code };
-        self.output.tell(now, About::default(), if failed { "failed" } else { "ended" }, event);
+        if self.shows_words() {
+            let event = LiveEvent::ToolEnded { call: call.to_owned(), failed, exit_code: code };
+            self.output.tell(now, About::default(), if failed { "failed" } else { "ended" }, event);
+        }
         self.output.tool_ended(now, (call, failed, code));
     }
 
@@ -289,7 +300,7 @@ impl RunReporter {
         if !matches!(notice, Notice::RunEnded | Notice::Question) {
             self.output.notice(now, About::default(), notice.as_str(), text);
             if notice != Notice::RateLimit {
-                self.output.show(now, Manner::Warn, text);
+                self.output.show(now, Some(Tone::Warn), text);
             }
         }
     }
@@ -298,7 +309,7 @@ impl RunReporter {
     pub(crate) fn retrying(&mut self, now: Timestamp, what: &str) {
         let text = format!("the host is retrying: {what}");
         self.output.tell(now, About::default(), &text, LiveEvent::Retrying);
-        self.output.show(now, Manner::Dim, &text);
+        self.output.show(now, Some(Tone::Dim), &text);
     }
 
     /// Shows that the host denied a permission.
@@ -308,7 +319,7 @@ impl RunReporter {
         let text = format!("the host denied {}", what.trim());
         let event = LiveEvent::Denied { tool: tool.to_owned(), about: redact(about).into_owned() };
         self.output.tell(now, About::default(), &text, event);
-        self.output.show(now, Manner::Bad, &text);
+        self.output.show(now, Some(Tone::Bad), &text);
     }
 
     pub(crate) fn kept(&mut self, now: Timestamp, branch: &str) {
@@ -316,7 +327,7 @@ impl RunReporter {
             format!("saved uncommitted changes to branch {branch} (your checkout is unchanged)");
         let event = LiveEvent::Kept { branch: branch.to_owned() };
         self.output.tell(now, About::default(), &text, event);
-        self.output.show(now, Manner::Plain, &text);
+        self.output.show(now, None, &text);
     }
 
     pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {

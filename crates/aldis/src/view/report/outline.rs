@@ -8,6 +8,9 @@ use crate::view::show;
 use crate::view::time::{clock_time, counted, elapsed, local, rough};
 use crate::view::wire::report::{ClaimFate, ReportAgent, ReportClaim, ReportForm};
 
+/// What stands between the lines of a quoted signal.
+const DETAILS: &str = " · ";
+
 /// A part of a report. The words in it are not made harmless yet.
 pub(super) enum Block<'f> {
     /// What it is about, and how that ended.
@@ -99,8 +102,11 @@ fn claims<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
     let rows = form.claims.iter().map(|claim| {
         let task = claim.task.as_deref().map(|task| format!("{task}: ")).unwrap_or_default();
         let by = if claim.via == "said" { String::new() } else { format!(" (by {})", claim.via) };
-        let fate = format!("{}: {}", fate(claim), claim.because);
-        vec![clock_time(claim.at), format!("{task}{}{by}", claim.quote), fate]
+        let because = if claim.because.is_empty() { "" } else { ": " };
+        let fate = format!("{}{because}{}", fate(claim), claim.because);
+        // The first line is the claim, what follows its details.
+        let quote = claim.quote.split(DETAILS).next().unwrap_or_default();
+        vec![clock_time(claim.at), format!("{task}{quote}{by}"), fate]
     });
     blocks.push(Block::Heading("Claims, and what became of them"));
     let head = &["When", "Claim", "What became of it"];

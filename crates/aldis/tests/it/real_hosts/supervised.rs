@@ -87,7 +87,18 @@ fn is_done_when_the_check_agrees(kind: HostKind) {
     let verify = "echo work.txt is $(cat work.txt); grep -q whole work.txt";
     let (code, text) = stage.run(&model, &["--verify", verify]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("done and verified after 2 iterations"), "{text}");
+    // People see the agent's words and tools, and what became of its claims; of the host's records nothing.
+    for words in [
+        "Bash echo '<chorus>COMPLETE</chorus>'; echo half > work.txt  ✓",
+        "Everything works.",
+        "failed (exit 1). Sent the output back.",
+        "work.txt is half",
+        "Now it does.",
+        "Done and verified after 2 iterations",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("session") && !text.contains("init"), "{text}");
     let asked = model.main_requests();
     assert_eq!(asked.len(), 4, "{text}");
     assert_told(&asked[0], "Write the parser");
@@ -99,6 +110,12 @@ fn is_done_when_the_check_agrees(kind: HostKind) {
     assert!(status["tokens"].as_u64() > Some(0), "what the host reports arrives: {status}");
     let replay = stage.aldis(&["replay", status["run"].as_str().unwrap()]);
     assert!(replay.status.success(), "{replay:?}");
+    let report = stage.aldis(&["report", "--json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let fates: Vec<&Value> =
+        report["claims"].as_array().unwrap().iter().map(|claim| &claim["fate"]).collect();
+    assert_eq!(fates, ["refused", "held"], "{report}");
+    assert_eq!(report["agents"][0]["tools"]["Bash"], 2, "{report}");
 }
 
 fn is_blocked(kind: HostKind) {
