@@ -175,11 +175,6 @@ impl Outcome {
     }
 }
 
-/// Returns whether this program has a command: what is registered with a host must be there.
-fn has_command(name: &str) -> bool {
-    <Cli as clap::CommandFactory>::command().find_subcommand(name).is_some()
-}
-
 /// Parses arguments, runs the command and reports its error. Returns the exit code.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();

@@ -56,7 +56,7 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
         .iter()
         .flat_map(|host| {
             let asked = args.host.is_some() || !some;
-            examine(&locations, *host, asked, super::has_command("mcp"))
+            examine(&locations, *host, asked)
         })
         .collect();
     checks.push(state_directory(&locations));

@@ -15,10 +15,10 @@ use crate::view::json;
 use crate::view::paint::Paint;
 use crate::view::wire::registration::{FileForm, InstallLine};
 
-/// Register the hook with a host
+/// Register the hook and the MCP server with a host
 ///
 /// Tells a host in its own configuration to run `aldis hook HOST` when an agent stops, and at the
-/// events around that. All other values and comments of the file stay. The file is copied to FILE.aldis-backup before its first change. Registering twice
+/// events around that; and to start `aldis mcp`, by which agents report with tool calls. All other values and comments of the file stay. The file is copied to FILE.aldis-backup before its first change. Registering twice
 /// changes nothing, and `aldis uninstall` gives back the file that was there before.
 ///
 /// OpenCode and OpenClaw have no hooks that run a command; they get a small plugin that does.
@@ -41,7 +41,7 @@ pub(super) struct InstallArgs {
     absolute: bool,
 
     /// Register the hook alone
-    #[arg(long, hide = true)]
+    #[arg(long)]
     no_mcp: bool,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
     let host = args.target.host;
     let location = locations.of(host, args.target.scope())?;
     let program = if args.absolute { own_path()? } else { PROGRAM.to_owned() };
-    let with_server = !args.no_mcp && super::has_command("mcp");
+    let with_server = !args.no_mcp;
     let changes = plan::install(&locations, host, &location, &program, with_server)?;
     let has_server = with_server && !locations.server_parts(host, location.scope).is_empty();
     let server = has_server.then(|| Invocation::server(&program));

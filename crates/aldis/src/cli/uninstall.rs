@@ -10,7 +10,7 @@ use crate::hosts::install::locations::Locations;
 use crate::hosts::install::plan;
 use crate::io::Io;
 
-/// Take the hook out of a host's configuration
+/// Take the hook and the MCP server out of a host's configuration
 ///
 /// Removes what `aldis install` added and nothing else. Where only aldis changed a file, it is byte
 /// for byte what it was before; a file and folders that aldis created go away.

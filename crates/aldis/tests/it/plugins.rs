@@ -66,6 +66,8 @@ fn the_claude_code_plugin_registers_what_install_does() {
     let installed = read(sandbox.path().join(".claude/settings.json"));
     let folder = root.join("integrations/claude-code");
     assert_eq!(read(folder.join("hooks/hooks.json"))["hooks"], installed["hooks"]);
+    let server = read(sandbox.path().join(".mcp.json"));
+    assert_eq!(read(folder.join(".mcp.json")), server);
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(read(folder.join(".claude-plugin/plugin.json"))["version"], version);
     let package = root.join("crates/aldis/src/hosts/plugins/openclaw.package.json");

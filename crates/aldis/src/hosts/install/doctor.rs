@@ -76,12 +76,7 @@ struct Survey {
 }
 
 /// Examines a host. Unless it was asked for by name, not being registered is only worth a note.
-pub(crate) fn examine(
-    locations: &Locations,
-    host: Host,
-    asked: bool,
-    with_server: bool,
-) -> Vec<Check> {
+pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Check> {
     let survey = survey(locations, host);
     let mut checks = Checks { host: Some(host), list: Vec::new() };
     registered(locations, host, asked, &survey, &mut checks);
@@ -94,9 +89,7 @@ pub(crate) fn examine(
         programs.extend(path.map(|path| (registration.program.clone(), path)));
     }
     if let Some(first) = survey.found.first() {
-        if with_server {
-            tools::examine(locations, host, first.scope, &programs, &mut checks);
-        }
+        tools::examine(locations, host, first.scope, &programs, &mut checks);
         let flags = host.spec().ignored_with.map(str::to_owned);
         flags.into_iter().for_each(|it| checks.add("flags", CheckStatus::Note, it, None));
     }
