@@ -224,7 +224,7 @@ fn what_only_the_user_may_decide_is_complete() {
     fs::write(project.home().join(".config/aldis/aldis.toml"), "run.verify = \"true\"\n").unwrap();
     let done = run_agent(&project, &[]);
     assert_eq!(done.code, 0, "{}", done.text());
-    assert!(done.stdout.contains("verifying with: true"), "{}", done.text());
+    assert!(done.stdout.contains("claims done → true passed"), "{}", done.text());
 }
 
 #[test]
@@ -233,10 +233,10 @@ fn a_run_goes_by_its_settings() {
     let agent = ["--", "/bin/sh", "-c", "touch f.$$; echo working"];
     let done = project.run(&[&["run", "--task", "x"], &agent[..]].concat());
     assert_eq!(done.code, 5, "{}", done.text());
-    assert!(done.stdout.contains("iteration 2/2"), "{}", done.text());
+    assert!(done.stdout.contains("2/2  working"), "{}", done.text());
     let more = project.run(&["run", "--continue", "--max-iterations", "3"]);
     assert_eq!(more.code, 5, "{}", more.text());
-    assert!(more.stdout.contains("iteration 3/3"), "{}", more.text());
+    assert!(more.stdout.contains("3/3  working"), "{}", more.text());
 }
 
 #[test]

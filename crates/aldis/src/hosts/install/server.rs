@@ -134,7 +134,7 @@ impl ServerPart {
             Self::Table { .. } => {
                 let table = parse_table(bytes)?;
                 let entry = table.get(TABLES).and_then(|servers| servers.get(SERVER));
-                entry.and_then(|entry| serde_json::to_value(entry).ok())
+                entry.map(json_of).transpose()?
             }
             Self::Member { path, .. } => {
                 let object = existing(&Document::parse(bytes)?, path);
@@ -234,13 +234,19 @@ fn parse_table(bytes: &[u8]) -> Result<Table, EditError> {
     })
 }
 
+fn json_of(entry: &toml::Value) -> Result<Value, EditError> {
+    let wrong = |error: serde_json::Error| EditError { line: 1, message: error.to_string() };
+    serde_json::to_value(entry).map_err(wrong)
+}
+
 /// Appends the table. What stands in the file already is not read by anybody in another way: a table
 /// begins where its header is.
 fn add_table(entry: &str, program: &str, before: Option<&[u8]>) -> Result<Vec<u8>, EditError> {
     let before = before.unwrap_or_default();
     let servers = parse_table(before)?.remove(TABLES);
     let known = servers.as_ref().and_then(|servers| servers.get(SERVER));
-    let rest = match known.map(|known| started_by(serde_json::to_value(known).ok().as_ref())) {
+    let known = known.map(json_of).transpose()?;
+    let rest = match known.map(|known| started_by(Some(&known))) {
         None => before.to_owned(),
         Some(Some(known)) if known == program => return Ok(before.to_owned()),
         Some(Some(_)) => remove_table(before)?,

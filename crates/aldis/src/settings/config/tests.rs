@@ -145,7 +145,7 @@ fn mistakes_name_the_line_and_the_remedy() {
         (
             "aldis.toml",
             "[signals]\ncompletely_else = 1\n",
-            "`aldis.toml` line 2: unknown key `completely_else` in [signals] / the keys are token, strict",
+            "`aldis.toml` line 2: unknown key `completely_else` in [signals] / the keys are token, strict, accept",
         ),
         (
             "aldis.toml",

@@ -110,7 +110,10 @@ fn lists(locations: &Locations, path: &Path, checks: &mut Checks) {
     if names.contains(&TOOL) {
         checks.ok("tools", names.join(", "));
     } else {
-        let said = crate::view::display::excerpt(stdout.trim(), 80);
-        checks.failed("tools", format!("`aldis mcp` did not list `{TOOL}`: `{said}`"), fix);
+        let said = match crate::view::display::excerpt(stdout.trim(), 80) {
+            said if said.is_empty() => "it printed nothing".to_owned(),
+            said => format!("it printed `{said}`"),
+        };
+        checks.failed("tools", format!("`aldis mcp` did not list `{TOOL}`: {said}"), fix);
     }
 }
