@@ -111,18 +111,8 @@ fn changed(old: &str, new: &str) -> (u64, u64) {
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 const PATHS: [&str; 6] =
     ["file_path", "notebook_path", "absolute_path", "filePath", "path", "target_file"];
-const OTHERS: [&str; 10] = [
-    "pattern",
-    "query",
-    "url",
-    "skill",
-    "question",
-    "description",
-    "subject",
-    "prompt",
-    "task",
-    "status",
-];
+const OTHERS: [&str; 9] =
+    ["pattern", "query", "url", "skill", "question", "description", "subject", "prompt", "task"];
 /// Members of what is written into a file.
 const CONTENTS: [&str; 9] = [
     "content",

@@ -51,7 +51,11 @@ fn planted_bugs_are_found() {
         (Machine::Run, Bug::LeftoverNotEnded, &["one_process_at_a_time"]),
         (Machine::Run, Bug::LostCommit, ANY),
         (Machine::Run, Bug::StartedTwice, &["one_process_at_a_time"]),
-        (Machine::Delivery, Bug::LeftoverNotEnded, &["one_agent_per_task", "limits_hold"]),
+        (
+            Machine::Delivery,
+            Bug::LeftoverNotEnded,
+            &["one_agent_per_task", "limits_hold", "no_agent_outlives_its_run"],
+        ),
         (Machine::Delivery, Bug::StartedTwice, &["one_agent_per_task", "limits_hold"]),
         (Machine::Turns, Bug::ForgottenSource, &["a_repeat_has_the_first_answer"]),
         (Machine::Turns, Bug::LostCommit, ANY),

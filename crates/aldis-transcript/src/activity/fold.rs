@@ -8,6 +8,7 @@ use crate::events::trouble::Kind;
 use crate::events::{Ledger, Recent, Zone, clip, resets_at};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Trouble, Until, Usage, Verdict};
 use crate::json::strings;
+use crate::members::{Members, Raw, string};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -142,7 +143,7 @@ impl Fold<'_> {
         let input = call.about.or(call.input);
         let told = told(input);
         let what = match (told.about.is_empty(), input) {
-            (true, Some(input)) => clip(&strings(input), WORDS_MAX),
+            (true, Some(input)) => clip(&texts(input), WORDS_MAX),
             _ => clip(&told.about, WHAT_MAX),
         };
         let kind = kind(&call.name, &told, &what);
@@ -243,6 +244,17 @@ fn kind(name: &str, told: &Told, what: &str) -> ToolKind {
         "attempt_completion" | "task_complete" => ToolKind::Claim,
         "update_goal" if what.starts_with("complete") => ToolKind::Claim,
         _ => ToolKind::Other,
+    }
+}
+
+/// All texts that a tool was told. Some hosts write the object as a string.
+fn texts(input: Raw<'_>) -> String {
+    let text = string(input).unwrap_or_default();
+    match Members::of_bytes(text.as_bytes()) {
+        Ok(members) => {
+            members.iter().map(|(_, value)| strings(value)).collect::<Vec<_>>().join("\n")
+        }
+        Err(_) => strings(input),
     }
 }
 

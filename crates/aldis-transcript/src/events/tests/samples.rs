@@ -60,6 +60,7 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
             "tool file_change /home/dev/home/dev/widget/src/retry.rs",
             "ended item_2",
             "tool aldis/status",
+            "answered item_4: ",
             "ended item_4",
             "spent 187451 $0",
             "ended true",

@@ -28,7 +28,7 @@ fn a_word_of_ones_own_ends_a_run() {
     let done = stage.run(&["--dialect", "promise=ALL TESTS PASS"]);
     assert_eq!(done.code, 0, "{}", done.text());
     let prompt = fs::read_to_string(stage.0.path().join("prompt")).unwrap();
-    assert!(prompt.contains("\"ALL TESTS PASS\""), "{prompt}");
+    assert!(prompt.contains("\n    <promise>ALL TESTS PASS</promise>\n"), "{prompt}");
     let other = stage.run(&["--dialect", "promise=SHIPPED", "--max-iterations", "1"]);
     assert_eq!(other.code, 5, "{}", other.text());
 }
