@@ -88,6 +88,11 @@ fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: Raw<'a>) {
         (kind, _) if kind.ends_with("_call") => {
             let input = item.any(&["arguments", "input", "action"]);
             let input = input.or(Some(raw));
+            // Tools of MCP servers are named within their server.
+            let name = match item.text("namespace") {
+                Some(server) => format!("{server}__{name}").into(),
+                None => name,
+            };
             items.push(Item::Call(Call { id, name, input, ..Call::default() }));
         }
         (kind, _) => {

@@ -223,6 +223,8 @@ fn a_subagent_completes_its_phase(kind: HostKind) {
 /// The host's process does not end meanwhile: it is one turn with a pause in it.
 fn an_answer_wakes_the_session(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
+    let settings = stage.host().project().join("aldis.toml");
+    std::fs::write(settings, "phases.wake_headless = \"2m\"\n").unwrap();
     let session = stage.open_session();
     stage.start(&session, &SHORT);
     let asks = "---\nSIGNAL: PHASE_ERROR\nPHASE: init\nSTATUS: error\nERROR: which branch?\n\

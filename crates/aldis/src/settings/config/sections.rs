@@ -314,7 +314,7 @@ impl Default for Phases {
             no_questions: false,
             parallel_validation: false,
             wake: SecondsOrNever(Some(12 * 60 * 60)),
-            wake_headless: SecondsOrNever(Some(15 * 60)),
+            wake_headless: SecondsOrNever(None),
         }
     }
 }

@@ -169,7 +169,7 @@ fn doctor_proves_that_the_tools_are_there() {
     let tools = r#"echo '{"jsonrpc":"2.0","id":1,"result":{}}'; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"complete"},{"name":"status"}]}}'"#;
     for (answer, status, message) in [
         (tools, "ok", "complete, status"),
-        ("echo hello", "failed", "did not list `complete`: `hello`"),
+        ("echo hello", "failed", "did not list `complete`: it printed `hello`"),
         ("exec sleep 60", "failed", "did not answer within 5 s"),
     ] {
         let desk =

@@ -64,6 +64,8 @@ impl Drop for Waiter {
 /// A run whose agent waits for a human, with a waiter beside it.
 fn parked(attended: bool) -> (Project, String, Waiter) {
     let project = Project::new();
+    // Without a person nobody waits unless that is wanted.
+    std::fs::write(project.path().join("aldis.toml"), "phases.wake_headless = \"1h\"\n").unwrap();
     let run = project.start(&[])["run"].as_str().unwrap().to_owned();
     assert_eq!(project.stop(ASKS), Answer::Allow);
     let waiter = Waiter::start(&project, &project.payload(ASKS), attended);
