@@ -7,7 +7,7 @@ use crate::members::{Members, Raw, elements, string};
 
 /// What is known of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ToolInput {
     /// A command, a path, a pattern: as much as the tool was told of it.
     pub(crate) about: String,
     pub(crate) is_command: bool,
@@ -18,8 +18,8 @@ pub(crate) struct Told {
 }
 
 /// Reads what a tool was told.
-pub(crate) fn told(input: Option<Raw<'_>>) -> Told {
-    let Some(raw) = input else { return Told::default() };
+pub(crate) fn tool_input(input: Option<Raw<'_>>) -> ToolInput {
+    let Some(raw) = input else { return ToolInput::default() };
     // Some hosts write the input as a string that holds an object, or a patch.
     let text = string(raw);
     let inside = text.as_deref().map_or_else(|| raw.bytes(), str::as_bytes);
@@ -30,13 +30,13 @@ pub(crate) fn told(input: Option<Raw<'_>>) -> Told {
 }
 
 /// The files that a patch names.
-fn patch(text: &str) -> Option<Told> {
+fn patch(text: &str) -> Option<ToolInput> {
     let mut lines = text.lines().filter(|line| line.starts_with("*** "));
     let (_, file) = lines.find_map(|line| line.split_once(" File: "))?;
-    Some(Told { is_write: true, ..about(file) })
+    Some(ToolInput { is_write: true, ..about(file) })
 }
 
-fn within(input: &Members<'_>, depth: usize) -> Option<Told> {
+fn within(input: &Members<'_>, depth: usize) -> Option<ToolInput> {
     let found = own(input).or_else(|| {
         let depth = depth.checked_sub(1)?;
         let mut inner = WRAPPERS.iter().filter_map(|name| input.get(name));
@@ -51,28 +51,28 @@ fn within(input: &Members<'_>, depth: usize) -> Option<Told> {
 }
 
 /// What these members say, without what is within them.
-fn own(input: &Members<'_>) -> Option<Told> {
+fn own(input: &Members<'_>) -> Option<ToolInput> {
     let path = input.any_text(&PATHS);
     // What has a path, too, is an editor.
     if let Some(command) = input.any(&COMMANDS).filter(|_| path.is_none()) {
         let words: Vec<Cow<'_, str>> = elements(command).into_iter().filter_map(string).collect();
         let command = words.join(" ");
-        return Some(Told { is_command: true, ..about(of_shell(command.trim())) });
+        return Some(ToolInput { is_command: true, ..about(of_shell(command.trim())) });
     }
     if let Some(path) = path {
         let is_write = CONTENTS.iter().any(|name| input.has(name));
-        return Some(Told { is_write, lines: lines(input), ..about(&path) });
+        return Some(ToolInput { is_write, lines: lines(input), ..about(&path) });
     }
     let changes = input.list("changes").into_iter().map(Members::lenient);
     let paths: Vec<_> = changes.filter_map(|change| change.text("path")).collect();
     if !paths.is_empty() {
-        return Some(Told { is_write: true, ..about(&paths.join(", ")) });
+        return Some(ToolInput { is_write: true, ..about(&paths.join(", ")) });
     }
     input.any_text(&OTHERS).map(|text| about(&text))
 }
 
-fn about(text: &str) -> Told {
-    Told { about: text.trim().to_owned(), ..Told::default() }
+fn about(text: &str) -> ToolInput {
+    ToolInput { about: text.trim().to_owned(), ..ToolInput::default() }
 }
 
 /// The command that a shell is started for: `/bin/bash -lc 'cargo test'` is `cargo test`.
@@ -170,9 +170,9 @@ mod tests {
             ("[1]", "", false, None),
         ] {
             let line = format!("{{\"input\":{input}}}");
-            let told = told(Members::of_bytes(line.as_bytes()).unwrap().get("input"));
+            let told = tool_input(Members::of_bytes(line.as_bytes()).unwrap().get("input"));
             let is_write = lines.is_some() || input.contains("changes") || input.contains("***");
-            let want = Told { about: about.to_owned(), is_command, is_write, lines };
+            let want = ToolInput { about: about.to_owned(), is_command, is_write, lines };
             assert_eq!(told, want, "{input}");
         }
     }

@@ -22,7 +22,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::host::{HttpCaller, Known, of_variables};
+pub(crate) use self::host::{CallerSource, HttpCaller, of_variables};
 use crate::app::calls::answer::{CallReply, Refused, Rule};
 use crate::app::calls::{self, caller::Caller};
 use crate::error::CommandError;
@@ -51,7 +51,7 @@ static LISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 #[derive(Clone)]
 pub(crate) struct AldisServer {
     store: Arc<StoreOfCalls>,
-    known: Known,
+    known: CallerSource,
 }
 
 /// The store, opened at the first call that needs it and again after it failed.
@@ -74,13 +74,13 @@ impl StoreOfCalls {
 
 impl AldisServer {
     /// A server of its own store, for one host.
-    pub(crate) fn of_host(state_dir: Option<PathBuf>, known: Known) -> Self {
+    pub(crate) fn of_host(state_dir: Option<PathBuf>, known: CallerSource) -> Self {
         let engine = Mutex::new(None);
         Self { store: Arc::new(StoreOfCalls { state_dir, engine }), known }
     }
 
     /// A server that shares the store of others.
-    pub(crate) fn of_engine(engine: Arc<Engine>, known: Known) -> Self {
+    pub(crate) fn of_engine(engine: Arc<Engine>, known: CallerSource) -> Self {
         let engine = Mutex::new(Some(engine));
         Self { store: Arc::new(StoreOfCalls { state_dir: None, engine }), known }
     }
@@ -210,7 +210,7 @@ pub(crate) fn serve_stdio(state_dir: Option<PathBuf>) -> Result<(), CommandError
     let failed = |error: io::Error| CommandError::new(format!("cannot start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let server = AldisServer::of_host(state_dir, Known::of_process()?);
+        let server = AldisServer::of_host(state_dir, CallerSource::of_process()?);
         match server.serve(rmcp::transport::stdio()).await {
             Ok(running) => {
                 let _ended = running.waiting().await;
@@ -222,6 +222,3 @@ pub(crate) fn serve_stdio(state_dir: Option<PathBuf>) -> Result<(), CommandError
         }
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -62,13 +62,13 @@ pub(crate) fn rest_of_line<'w>(window: &Window<'w>, from: u64) -> Option<&'w [u8
 }
 
 pub(super) enum Words {
-    Closed(Said),
+    Closed(ClosedWords),
     Unclosed(Reason),
     Wait,
 }
 
 /// Words that were closed.
-pub(super) struct Said {
+pub(super) struct ClosedWords {
     pub(super) words: String,
     /// Where what closes them ends.
     pub(super) end: u64,
@@ -93,7 +93,11 @@ pub(super) fn words_until(
         let tag = &text[at..];
         if tag.starts_with(closing.as_bytes()) {
             let words = lossy(&text[..at]).trim().to_owned();
-            return Words::Closed(Said { words, end: end + (at + closing.len()) as u64, nested });
+            return Words::Closed(ClosedWords {
+                words,
+                end: end + (at + closing.len()) as u64,
+                nested,
+            });
         }
         if tag.len() < closing.len() {
             break;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::candidate::Candidate;
-use super::closers::{Closer, Said, Words, rest_of_line, words_until};
+use super::closers::{ClosedWords, Closer, Words, rest_of_line, words_until};
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP};
 use super::families::TagWords;
@@ -259,7 +259,7 @@ impl Engine<'_> {
         let until = |def| (def, words_until(window, words, dialect, whole, quoted));
         let result = match def.map(until) {
             None => tag.read(dialect, &rest[..length], whole, self.has_token()),
-            Some((_, Words::Closed(Said { words: said, end, nested: inner }))) => {
+            Some((_, Words::Closed(ClosedWords { words: said, end, nested: inner }))) => {
                 whole.1 = end;
                 nested = inner;
                 let content = format!("{name}: {said}");

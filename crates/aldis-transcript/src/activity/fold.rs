@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Activity, EntryPlace, Fact, ToolEnd, ToolKind, ToolUse};
-use crate::about::{Told, told};
+use crate::about::{ToolInput, tool_input};
 use crate::events::trouble::Kind;
 use crate::events::{Ledger, Recent, Zone, clip, resets_at};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Trouble, Until, Usage, Verdict};
@@ -141,7 +141,7 @@ impl Fold<'_> {
 
     fn call(&mut self, call: &Call<'_>) {
         let input = call.about.or(call.input);
-        let told = told(input);
+        let told = tool_input(input);
         let what = match (told.about.is_empty(), input) {
             (true, Some(input)) => clip(&texts(input), WORDS_MAX),
             _ => clip(&told.about, WHAT_MAX),
@@ -229,7 +229,7 @@ impl ToolUse {
 }
 
 /// Returns what a tool does: by what it was told, and by its name where that says nothing.
-fn kind(name: &str, told: &Told, what: &str) -> ToolKind {
+fn kind(name: &str, told: &ToolInput, what: &str) -> ToolKind {
     let last = name.rsplit(['/', '.']).next().unwrap_or(name);
     match last.rsplit("__").next().unwrap_or(last) {
         _ if told.is_command => ToolKind::Command,

@@ -7,7 +7,7 @@ use super::resets::{Zone, resets_at};
 use super::text::Tail;
 use super::trouble::Kind;
 use super::{HostEvent, ToolAnswer, is_own_tool};
-use crate::about::{Told, told};
+use crate::about::{ToolInput, tool_input};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
@@ -142,7 +142,7 @@ impl Fold<'_> {
             self.known.calls.insert(&call, KnownCall { name, is_over: false });
         }
         let name = clip(if name.is_empty() { "tool" } else { name }, NAME_MAX);
-        let Told { about, is_command, lines, .. } = told(about.or(*input));
+        let ToolInput { about, is_command, lines, .. } = tool_input(about.or(*input));
         let about = clip(&about, ABOUT_MAX);
         (self.sink)(HostEvent::Tool { call, name, about, is_command, lines });
     }

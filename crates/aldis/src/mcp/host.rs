@@ -14,7 +14,7 @@ use crate::settings::project;
 
 /// What is known of every caller of a server.
 #[derive(Clone, Debug)]
-pub(crate) enum Known {
+pub(crate) enum CallerSource {
     /// One host started the server: its variables are the caller's.
     Process(Arc<Caller>),
     /// Anybody with a token: each request says more.
@@ -32,7 +32,7 @@ pub(crate) struct HttpCaller {
     pub(crate) project: PathBuf,
 }
 
-impl Known {
+impl CallerSource {
     /// The host that started this process.
     pub(crate) fn of_process() -> Result<Self, CommandError> {
         let env = Env::of_process();

@@ -11,7 +11,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::app::App;
-use crate::mcp::{AldisServer, Known};
+use crate::mcp::{AldisServer, CallerSource};
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";
@@ -26,7 +26,7 @@ pub(super) fn route(app: &Arc<App>) -> Router<Arc<App>> {
         .with_allowed_hosts(hosts)
         .with_allowed_origins(origins)
         .enforce_origin_validation();
-    let server = move || Ok(AldisServer::of_engine(Arc::clone(&engine), Known::Http));
+    let server = move || Ok(AldisServer::of_engine(Arc::clone(&engine), CallerSource::Http));
     let sessions = Arc::new(LocalSessionManager::default());
     Router::new().route_service(PATH, StreamableHttpService::new(server, sessions, config))
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 
-use self::rules::{Change, Told};
+use self::rules::{Change, RuleFacts};
 use super::timeline::{Lane, Mark, MarkKind, Span, SpanKind, Timeline};
 use super::wire::report::{ClaimFate, ReportClaim, ReportForm, ReportQuestion, ReportWait};
 use super::wire::run::DecisionForm;
@@ -63,7 +63,7 @@ impl History {
         let mut history = Self::default();
         for decision in decisions {
             history.decision(&decision, answers);
-            if rules::told(&decision.rule).matters && history.decisions.len() < DECISIONS_MAX {
+            if rules::facts(&decision.rule).matters && history.decisions.len() < DECISIONS_MAX {
                 history.decisions.push(decision);
             }
         }
@@ -73,7 +73,7 @@ impl History {
     }
 
     fn decision(&mut self, form: &DecisionForm, answers: &BTreeMap<Timestamp, String>) {
-        let Told { change, mark, claim, question, .. } = rules::told(&form.rule);
+        let RuleFacts { change, mark, claim, question, .. } = rules::facts(&form.rule);
         match change {
             Some(Change::To(kind)) => {
                 self.close(&form.task, form.at);

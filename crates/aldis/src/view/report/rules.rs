@@ -6,7 +6,7 @@ use crate::view::wire::report::ClaimFate;
 
 /// What a decision by a rule means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct RuleFacts {
     /// What goes on from then.
     pub(super) change: Option<Change>,
     /// Whether it is a moment that matters, and how good it was.
@@ -31,7 +31,7 @@ pub(super) enum Question {
 }
 
 /// Returns what a decision by this rule means.
-pub(super) fn told(rule: &str) -> Told {
+pub(super) fn facts(rule: &str) -> RuleFacts {
     let has = |rules: &[&str]| rules.contains(&rule);
     let change = match rule {
         _ if has(WORKS) => Some(Change::To(SpanKind::Work)),
@@ -65,7 +65,7 @@ pub(super) fn told(rule: &str) -> Told {
         _ if has(ANSWERS) => Some(Question::Answered),
         _ => None,
     };
-    Told { change, mark, claim, question, matters: mark.is_some() || has(ANSWERS) }
+    RuleFacts { change, mark, claim, question, matters: mark.is_some() || has(ANSWERS) }
 }
 
 /// An agent works from here.

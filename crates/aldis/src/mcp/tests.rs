@@ -1,1 +1,0 @@
-//! What clients are shown.
