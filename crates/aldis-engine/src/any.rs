@@ -120,6 +120,11 @@ impl AnyHandle {
         each!(self, handle => handle.id())
     }
 
+    /// Returns the project that it belongs to; empty if to none.
+    pub fn project(&self) -> &str {
+        each!(self, handle => handle.project())
+    }
+
     /// Returns who takes its steps.
     pub fn driver(&self) -> Driver {
         each!(self, handle => handle.driver())

@@ -20,6 +20,8 @@ use crate::ids;
 
 /// The keys of calls.
 const CALL: &str = "call/";
+/// The key of the check of the latest claims.
+const CHECK: &str = "claim-check";
 /// How many calls of a run are kept. The oldest that was taken over gives way.
 const CALLS_MAX: usize = 1_024;
 
@@ -50,6 +52,44 @@ pub struct CallRecord {
     /// Whether the driver has taken it over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken: bool,
+}
+
+/// The check of claims that were made by calls, before the agent stops. The claims are decided about at
+/// the stop all the same; this is what their callers are told meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimCheck {
+    /// The ids of the calls.
+    pub calls: Vec<String>,
+    /// How far it is.
+    pub outcome: CheckOutcome,
+    /// The end of what the check printed, or why it did not run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+    /// The work tree contradicts the claim, so it did not run.
+    Refused,
+    /// It runs.
+    Running,
+}
+
+impl ClaimCheck {
+    /// Returns the note that keeps it. A run has one: the latest.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written as JSON.
+    pub fn note(&self) -> Result<PartChange, EngineError> {
+        note(CHECK, self)
+    }
 }
 
 /// The answer to a call, as a transcript shows it.
@@ -115,6 +155,16 @@ impl<M: Machine> Handle<M> {
         calls
     }
 
+    /// Returns the check of the latest claims by call, if there was one.
+    pub fn claim_check(&self) -> Option<ClaimCheck> {
+        self.note(CHECK).ok().flatten()
+    }
+
+    /// Returns how many calls are kept.
+    pub fn calls_kept(&self) -> usize {
+        self.notes_under(CALL).count()
+    }
+
     /// Returns the calls that wait to be taken over.
     pub fn waiting_calls(&self) -> Vec<CallRecord> {
         let mut calls = self.calls();
@@ -151,6 +201,16 @@ impl<M: Machine> Handle<M> {
 }
 
 impl Engine {
+    /// Returns the check of the latest claims by call in a run, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_any`](Self::open_any).
+    pub fn claim_check(&self, run: &RunId) -> Result<Option<ClaimCheck>, EngineError> {
+        let any = self.open_any(run)?;
+        Ok(each!(&any, handle => handle.claim_check()))
+    }
+
     /// Makes a call durable. Returns the earlier record if the host delivers it again: it counts once.
     ///
     /// # Errors

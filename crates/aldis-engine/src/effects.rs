@@ -12,11 +12,21 @@ pub const SINK: &str = "sink";
 /// The kind of effects that go to a sink of the run's own.
 pub const NOTICE: &str = "notice";
 
+/// The kind of effects that start an agent.
+pub const DISPATCH: &str = "dispatch";
+/// What the label begins with that a worker must have to run agents of a role.
+pub const ROLE_LABEL: &str = "role:";
+/// What the label begins with that a worker has for each of its environment variables.
+pub const ENVIRONMENT_LABEL: &str = "env:";
+
+/// The kind of effects that write the receipt of something that is done.
+pub const RECEIPT: &str = "receipt";
+
 /// An effect on its way to whoever performs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboundEffect {
     /// Who can perform it: `effect` and `dispatch` for the run's coordinator or a worker, [`SINK`]
-    /// and [`NOTICE`] for whoever delivers to sinks.
+    /// and [`NOTICE`] for whoever delivers to sinks, [`RECEIPT`] for whoever writes receipts.
     pub kind: &'static str,
     /// What it must not overtake: effects of one lane are performed in order. Empty for no order.
     pub lane: String,
@@ -56,6 +66,11 @@ pub const NOTIFY: &str = "notify";
 pub trait Route: Send + Sync + fmt::Debug {
     /// Routes one effect of a run.
     fn route(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect>;
+
+    /// Says what follows from the decisions of a step, whatever effects it has.
+    fn follow(&self, _run: &RoutedRun<'_>, _decisions: &[Decision]) -> Vec<OutboundEffect> {
+        Vec::new()
+    }
 }
 
 /// Effects go to whoever drives the run: a process or a worker finds them in the outbox, a hook and
@@ -68,12 +83,27 @@ impl Route for Direct {
         match run.driver {
             Driver::Hook | Driver::Server => Vec::new(),
             Driver::Process | Driver::Worker => {
-                let kind = if is_dispatch(effect) { "dispatch" } else { "effect" };
+                let kind = if is_dispatch(effect) { DISPATCH } else { "effect" };
+                let claimed = kind == DISPATCH && run.driver == Driver::Worker;
+                let requires = if claimed { needs(effect) } else { Vec::new() };
                 let body = effect.clone();
-                vec![OutboundEffect { kind, lane: String::new(), requires: Vec::new(), body }]
+                vec![OutboundEffect { kind, lane: String::new(), requires, body }]
             }
         }
     }
+}
+
+/// The labels that a worker must have to run an agent: its role, and what its run asks for.
+fn needs(effect: &Value) -> Vec<String> {
+    let listed = |member: &str, prefix: &'static str| {
+        let names = effect.pointer(member).and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).map(move |name| format!("{prefix}{name}"))
+    };
+    let role = effect.get("role").and_then(Value::as_str);
+    listed("/launch/labels", "")
+        .chain(listed("/launch/environment", ENVIRONMENT_LABEL))
+        .chain(role.map(|role| format!("{ROLE_LABEL}{role}")))
+        .collect()
 }
 
 /// Whether an effect starts an agent.

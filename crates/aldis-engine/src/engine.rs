@@ -287,7 +287,15 @@ impl Engine {
         if timer.key != handle::WAKE {
             return self.disarm(now, timer);
         }
-        match self.attempt(&timer.run, None, |run| run.fire(self, now, missed)) {
+        let fired = self.attempt(&timer.run, None, |run| {
+            // Another server may have been first: then the timer is set anew, together with the state.
+            let is_due = run.next_wake().is_some_and(|due| due <= now);
+            if !is_due && !self.is_due(now, timer)? {
+                return Err(EngineError::Contended(timer.run.clone()));
+            }
+            run.fire(self, now, missed)
+        });
+        match fired {
             // Others change the run all the time: it is fired again while it is due.
             Ok(_) | Err(EngineError::Contended(_)) => Ok(()),
             // One that wakes nobody would be due for ever, before all others.
@@ -304,8 +312,7 @@ impl Engine {
     /// Clears a timer that wakes nobody, unless it was set anew meanwhile.
     fn disarm(&self, now: Timestamp, timer: &Timer) -> Result<(), EngineError> {
         let Some(run) = self.store.run(&timer.run)? else { return Ok(()) };
-        let due = self.store.due_timers(now, usize::MAX)?;
-        if !due.iter().any(|due| due.run == timer.run && due.key == timer.key) {
+        if !self.is_due(now, timer)? {
             return Ok(());
         }
         let mut step = aldis_store::Step::new(run.id, run.revision, run.record, now);
@@ -315,6 +322,12 @@ impl Engine {
             Ok(_) | Err(CommitError::Conflict { .. } | CommitError::NoSuchRun { .. }) => Ok(()),
             Err(error) => Err(EngineError::from_commit(&timer.run, error)),
         }
+    }
+
+    /// Returns whether a timer is still due, as it is stored.
+    fn is_due(&self, now: Timestamp, timer: &Timer) -> Result<bool, EngineError> {
+        let due = self.store.due_timers(now, usize::MAX)?;
+        Ok(due.iter().any(|due| due.run == timer.run && due.key == timer.key))
     }
 
     /// Opens a run and does something with it, again while somebody else is first: what is asked may

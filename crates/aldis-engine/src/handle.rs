@@ -10,11 +10,12 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, EffectFilter, Loaded, NewEvent, PartChange, Revision, RunId};
 use serde::de::DeserializeOwned;
 
-use crate::effects::{NOTICE, SINK};
+use crate::effects::{DISPATCH, NOTICE, RECEIPT, SINK};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::record;
 pub(crate) use settle::{Taken, append};
+use step::ANSWER;
 pub(crate) use step::answer_key;
 pub use step::note;
 
@@ -390,7 +391,7 @@ impl<M: Machine> Handle<M> {
         for effect in engine.store().pending_effects(&filter)? {
             let taken =
                 self.performed.contains(&effect.key) || self.handed_out.contains(&effect.key);
-            if taken || [NOTICE, SINK].contains(&&*effect.kind) {
+            if taken || self.is_elsewhere(&effect.kind) {
                 continue;
             }
             match serde_json::from_str(&effect.body) {
@@ -401,6 +402,12 @@ impl<M: Machine> Handle<M> {
             }
         }
         Ok(found)
+    }
+
+    /// Whether effects of this kind are performed by others than the coordinator of the run.
+    fn is_elsewhere(&self, kind: &str) -> bool {
+        let by_workers = kind == DISPATCH && self.driver == Driver::Worker;
+        by_workers || [ANSWER, NOTICE, RECEIPT, SINK].contains(&kind)
     }
 
     /// Records what was performed without a step.

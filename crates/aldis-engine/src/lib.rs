@@ -68,12 +68,15 @@ mod snapshot;
 mod upcast;
 
 pub use any::{AnyHandle, MACHINES, Preparation, Prepared};
-pub use calls::{CallAnswer, CallRecord};
-pub use effects::{Direct, NOTICE, NOTIFY, OutboundEffect, Route, RoutedRun, SINK};
+pub use calls::{CallAnswer, CallRecord, CheckOutcome, ClaimCheck};
+pub use effects::{
+    DISPATCH, Direct, ENVIRONMENT_LABEL, NOTICE, NOTIFY, OutboundEffect, RECEIPT, ROLE_LABEL,
+    Route, RoutedRun, SINK,
+};
 pub use engine::{Engine, NewRun, RequestOutcome};
 pub use error::EngineError;
 pub use handle::{Handle, Performable, Stepped, note};
 pub use ids::{RandomError, run_id, token};
 pub use json::{Dialects, JsonEdge, Members};
-pub use replay::{Difference, Replay};
-pub use snapshot::{OpenQuestion, Snapshot, State};
+pub use replay::{Difference, Replay, Retrace};
+pub use snapshot::{LAUNCH, OpenQuestion, Snapshot, State};

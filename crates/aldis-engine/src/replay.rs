@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::{Begun, Decision, Machine};
+use aldis_machine::{Begun, Decision, Machine, Outcome};
 use aldis_store::{DecisionFilter, Event, Loaded, RunId};
 use serde_json::Value;
 
@@ -104,38 +104,71 @@ impl Engine {
     }
 }
 
+/// A journal that is taken through today's machine, event by event: for replaying it, and for following
+/// it while it grows.
+#[derive(Clone, Debug)]
+pub struct Retrace<M> {
+    run: RunId,
+    /// Nothing before the first event.
+    state: Option<M>,
+}
+
+impl<M: Machine> Retrace<M> {
+    /// Nothing of this run's journal has been taken.
+    pub fn new(run: RunId) -> Self {
+        Self { run, state: None }
+    }
+
+    /// Returns the state that the events so far led to.
+    pub fn state(&self) -> Option<&M> {
+        self.state.as_ref()
+    }
+
+    /// Takes the next event, at the time it happened. Returns what came of it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Unreadable`] if it cannot be understood; the state stays as it was.
+    pub fn take(&mut self, event: &Event) -> Result<Outcome<M::Effect>, EngineError> {
+        let unreadable = |error: serde_json::Error| EngineError::Unreadable {
+            run: self.run.clone(),
+            detail: format!("event {} ({}): {error}", event.seq, event.kind),
+        };
+        if let Some(state) = &mut self.state {
+            let taken = serde_json::from_str(&event.body).map_err(unreadable)?;
+            return Ok(state.on_event(event.at, &taken));
+        }
+        let body: Value = serde_json::from_str(&event.body).map_err(unreadable)?;
+        let began = serde_json::from_value(upcast::first_event(M::NAME, body));
+        let begun = match began.map_err(unreadable)? {
+            Began::Start::<M::Start> { start } => M::start(event.at, start),
+            Began::Adopt { state } => {
+                let state =
+                    M::from_stored(&state.to_string(), &[]).map_err(EngineError::Invalid)?;
+                M::adopt(event.at, state)
+            }
+        };
+        let Begun { state, outcome } = begun?;
+        self.state = Some(state);
+        Ok(outcome)
+    }
+}
+
 /// Takes the events of a journal and shows each state. Returns the last one and the decisions.
 fn taken<M: Machine>(
     id: &RunId,
     events: &[Event],
     show: &mut dyn FnMut(&M),
 ) -> Result<(M, Vec<Decision>), EngineError> {
-    let unreadable = |event: &Event, error: serde_json::Error| EngineError::Unreadable {
-        run: id.clone(),
-        detail: format!("event {} ({}): {error}", event.seq, event.kind),
-    };
-    let Some((first, rest)) = events.split_first() else {
-        let detail = "it has no journal".to_owned();
-        return Err(EngineError::Unreadable { run: id.clone(), detail });
-    };
-    let body: Value = serde_json::from_str(&first.body).map_err(|it| unreadable(first, it))?;
-    let began = serde_json::from_value(upcast::first_event(M::NAME, body));
-    let begun = match began.map_err(|error| unreadable(first, error))? {
-        Began::Start::<M::Start> { start } => M::start(first.at, start),
-        Began::Adopt { state } => {
-            let state = M::from_stored(&state.to_string(), &[]).map_err(EngineError::Invalid)?;
-            M::adopt(first.at, state)
-        }
-    };
-    let Begun { mut state, outcome } = begun?;
-    let mut decisions = outcome.decisions;
-    show(&state);
-    for event in rest {
-        let taken = serde_json::from_str(&event.body).map_err(|error| unreadable(event, error))?;
-        decisions.extend(state.on_event(event.at, &taken).decisions);
-        show(&state);
+    let mut retrace = Retrace::new(id.clone());
+    let mut decisions = Vec::new();
+    for event in events {
+        decisions.extend(retrace.take(event)?.decisions);
+        retrace.state().into_iter().for_each(&mut *show);
     }
-    Ok((state, decisions))
+    let detail = "it has no journal".to_owned();
+    let none = || EngineError::Unreadable { run: id.clone(), detail };
+    Ok((retrace.state.ok_or_else(none)?, decisions))
 }
 
 /// Says where decisions differ in more than their sentences.

@@ -9,6 +9,9 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::handle::Handle;
 
+/// The key of the driver's note that says how the agents of a run are started now.
+pub const LAUNCH: &str = "launch";
+
 /// A run, read once. Whatever is shown of it comes from here, so that every view says the same.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -16,6 +19,8 @@ pub struct Snapshot {
     pub run: Run,
     /// What its machine knows.
     pub state: State,
+    /// How its agents are started, in the driver's own form, where the driver keeps that beside the state.
+    pub launch: Option<String>,
     /// Whether the lease in `run` was read, too: a handle knows nothing of leases.
     pub lease_read: bool,
 }
@@ -67,6 +72,8 @@ impl From<Loaded> for Snapshot {
         let mut run = loaded.run.clone();
         // It is here in a form that can be understood.
         run.record.state.clear();
+        let launch = loaded.parts.iter().find(|part| part.key == LAUNCH);
+        let launch = launch.map(|part| part.body.clone());
         let state = match AnyHandle::from_stored(loaded) {
             Ok(AnyHandle::Delivery(handle)) => State::Delivery(Box::new(handle.into_state())),
             Ok(AnyHandle::Phases(handle)) => State::Phases(Box::new(handle.into_state())),
@@ -75,7 +82,7 @@ impl From<Loaded> for Snapshot {
             Err(EngineError::Unreadable { detail, .. }) => State::Unreadable(detail),
             Err(error) => State::Unreadable(error.to_string()),
         };
-        Self { run, state, lease_read: true }
+        Self { run, state, launch, lease_read: true }
     }
 }
 
@@ -112,7 +119,9 @@ fn known<M: Machine>(handle: &Handle<M>, state: impl FnOnce(Box<M>) -> State) ->
         lease: None,
         record,
     };
-    Snapshot { run, state: state(Box::new(handle.state().clone())), lease_read: false }
+    let launch = handle.note::<serde_json::Value>(LAUNCH).ok().flatten();
+    let launch = launch.map(|launch| launch.to_string());
+    Snapshot { run, state: state(Box::new(handle.state().clone())), launch, lease_read: false }
 }
 
 impl Snapshot {

@@ -4,6 +4,7 @@
 //! becomes the signal that the agent would have written, so machines know nothing of calls but how
 //! the signal came.
 
+mod prompt;
 mod table;
 
 use std::fmt::Write as _;
@@ -11,11 +12,13 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub(crate) use self::prompt::preference;
 pub(crate) use self::table::has_tool;
 pub use self::table::{Becomes, CallRow, TABLE};
-use self::table::{DELIVERY, PHASES, RUN};
+pub(crate) use self::table::{DELIVERY, PHASES, RUN};
 use crate::delivery::{DIALECT, Role};
-use crate::{Refusal, phases};
+use crate::turns::IncomingMessage;
+use crate::{Evidence, Refusal, phases};
 use aldis_signal::dialect::Dialect;
 use aldis_signal::signal::{Meaning, Signal, Via};
 
@@ -238,7 +241,7 @@ impl Call {
     /// [`Unreportable`] for tools that mean nothing there.
     pub fn in_phases(&self, state: &phases::State, via: Via) -> Result<Reported, Unreportable> {
         self.reported(PHASES, None, |row| {
-            let pipeline = &state.pipeline;
+            let pipeline = state.pipeline();
             let dialect = Dialect::builtin(&pipeline.dialect);
             let meaning_of = |wanted: Meaning| {
                 let all = dialect.into_iter().flat_map(|dialect| &dialect.signals);
@@ -247,7 +250,7 @@ impl Call {
             let (name, meaning) = match row.becomes {
                 Becomes::Question => return Reported::Asks(self.words().to_owned()),
                 Becomes::PhaseEnd => {
-                    let phase = self.phase().unwrap_or(&state.phase);
+                    let phase = self.phase().unwrap_or_else(|| state.phase());
                     let ends = pipeline.phase(phase).and_then(|phase| phase.signal.clone());
                     (ends.or_else(|| meaning_of(Meaning::Done)), Meaning::Done)
                 }
@@ -264,7 +267,7 @@ impl Call {
             let name = name.unwrap_or_else(|| self.tool().to_owned());
             let mut signal = self.signal((&pipeline.dialect, &name, meaning), via, row.field);
             let phase = self.phase().filter(|phase| *phase != ALL_PHASES);
-            signal.fields.insert("phase".to_owned(), phase.unwrap_or(&state.phase).into());
+            signal.fields.insert("phase".to_owned(), phase.unwrap_or_else(|| state.phase()).into());
             if meaning == Meaning::Failed {
                 // What the agent lacks it cannot get by trying again.
                 signal.fields.insert("recoverable".to_owned(), "false".into());
@@ -293,6 +296,12 @@ impl Call {
             signal.subject = verdict.or_else(|| self.task()).or(subject).map(str::to_owned);
             Reported::Signal(Box::new(signal))
         })
+    }
+
+    /// Returns the message that an agent of a channel would have sent instead.
+    pub fn ends_turn(&self, via: Via) -> IncomingMessage {
+        let signal = Evidence::signal("TURN_COMPLETE", &self.quote(), 1, via);
+        IncomingMessage { signal: Some(signal), ..IncomingMessage::default() }
     }
 
     fn phase(&self) -> Option<&str> {

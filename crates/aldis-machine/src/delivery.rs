@@ -51,6 +51,7 @@
 //! ```
 
 mod budget;
+mod checks;
 mod config;
 mod contract;
 mod event;
@@ -74,6 +75,7 @@ mod signal;
 mod state;
 mod task;
 mod unfinished;
+mod workers;
 mod workflow;
 
 #[cfg(test)]
@@ -88,8 +90,8 @@ pub use plan::{Plan, PlanProblem, Priority, TaskSpec};
 pub use reply::{AgentReply, ReportedSignal};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use run::{
-    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Experts, Question,
-    QuestionSubject, Remediation, Stage, Work, WorkingAgent,
+    CheckpointRequest, Consultation, DeliveryRun, DeliverySpending, Ending, ExpertCandidate,
+    Experts, Question, QuestionSubject, Remediation, Stage, Work, WorkerClaim, WorkingAgent,
 };
 pub use signal::{DIALECT, Role, SignalKind};
 pub use state::{Outcome, Start, State};

@@ -4,15 +4,18 @@
 //! makes the step durable and then performs the effects. Given the same events it takes the same
 //! steps, so a journal can be replayed.
 
+mod accessors;
 pub mod calls;
 pub mod delivery;
 pub(crate) mod evidence;
 pub(crate) mod limits;
 mod machine;
 pub mod phases;
+pub mod proof;
 mod rules;
 pub mod run;
 pub mod stagnation;
+mod trust;
 pub mod turns;
 mod words;
 
@@ -20,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::codes;
+use aldis_signal::codes;
 use aldis_signal::signal::Via;
 
 pub use evidence::Miss;
@@ -91,8 +94,9 @@ impl Decision {
 /// One thing a decision rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent) or `message`
-    /// (of a human).
+    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent), `check` (how
+    /// it ended), `finding` (what speaks against a claim; `reason` is its rule) or `message` (of a
+    /// human).
     pub what: String,
     /// The signal's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,6 +155,8 @@ codes! {
         LateSignal = "late_signal",
         /// A completion of another phase than the current one.
         OutOfOrder = "out_of_order",
+        /// What came in a stronger way in the same turn says something else about the same subject.
+        Outranked = "outranked",
         /// Said by someone who may not.
         RoleNotAllowed = "role_not_allowed",
         /// A view file was changed from outside.

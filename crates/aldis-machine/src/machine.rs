@@ -86,6 +86,12 @@ pub trait Machine: Clone + fmt::Debug + PartialEq {
         false
     }
 
+    /// Returns whether an event means something else before this one than behind it, so that it must
+    /// stay between those that say the same.
+    fn separates(_between: &Self::Event, _event: &Self::Event) -> bool {
+        false
+    }
+
     /// Returns what a list of runs shows.
     fn summary(&self) -> Summary<'_>;
 

@@ -13,15 +13,17 @@
 //! the state. Resuming keeps the session, the counters and the run token.
 //!
 //! ```
-//! use aldis_machine::phases::{SkipFlags, expected_signal, next_phase};
+//! use aldis_machine::phases::Pipeline;
 //!
-//! assert_eq!(expected_signal("qa"), Some("QA_COMPLETE"));
-//! let flags = SkipFlags { qa: true, review: true, ..SkipFlags::default() };
-//! assert_eq!(next_phase("execution", flags), Some("reflect"));
+//! let caw = Pipeline::caw();
+//! assert_eq!(caw.ended_by("QA_COMPLETE").map(|phase| &*phase.name), Some("qa"));
+//! let skipped = ["skip_qa".to_owned(), "skip_review".to_owned()].into();
+//! assert_eq!(caw.next("execution", &skipped), Some("reflect"));
 //! ```
 
 mod apply;
 mod block_limit;
+mod checks;
 mod config;
 mod contract;
 mod counted;
@@ -30,6 +32,7 @@ mod eligibility;
 mod event;
 mod human;
 mod ingest;
+mod parts;
 mod pipeline;
 mod prompts;
 mod rule;
@@ -44,17 +47,18 @@ mod tests;
 
 pub use apply::DETECTED_MAX;
 pub use block_limit::{BlockLimit, DEFAULT_BLOCK_LIMIT};
+pub use checks::{AskedClaim, CHECK_STARTS_MAX, CheckedClaim, Checks, RefusedClaim};
 pub use config::{
     AfterTransition, Config, ExitReason, MAX_ITERATIONS, TokenPolicy, clamp_iterations,
 };
 pub use counted::CountedSignals;
 pub use event::{BlockCap, Event, MustAllow, PhaseFinding, PhaseSignal, Stop};
+pub use human::NotResumable;
 pub use ingest::{AgentMessage, call_finding, closing_text, scan_messages};
-pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
-pub use pipeline::{expected_signal, next_phase};
+pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use state::{
-    Detected, Effect, LastError, NotResumable, Outcome, PendingResponse, SessionTurn, Start, State,
+    Adoption, Detected, Effect, LastError, Outcome, PendingResponse, SessionTurn, Start, State,
     digest,
 };
-pub use wake::Parked;
+pub use wake::{LIMIT_WAKES_MAX, Parked};

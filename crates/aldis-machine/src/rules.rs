@@ -1,40 +1,11 @@
-//! Enums whose variants have stable names: codes, and the rules by which machines decide.
-
-/// Defines an enum with a stable name for each variant, which is also its stored form.
-macro_rules! codes {
-    ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$about:meta])* $variant:ident = $code:literal,)*
-    }) => {
-        $(#[$meta])*
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
-            serde::Serialize, serde::Deserialize,
-        )]
-        pub enum $name { $($(#[$about])* #[serde(rename = $code)] $variant,)* }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the stable name.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)* }
-            }
-
-            /// Returns the one of this stable name.
-            pub fn named(name: &str) -> Option<Self> {
-                match name { $($code => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
+//! The rules by which machines decide: enums with a stable id for each.
 
 /// Defines the rules of a machine, each with its stable id: one for each situation in which
 /// something is decided. A rule is part of every decision that is stored and shown, so its id is
 /// public and never changes its meaning. `docs/rules.md` lists them for people.
 macro_rules! rules {
     ($($(#[$about:meta])* $variant:ident = $id:literal,)*) => {
-        crate::rules::codes! {
+        aldis_signal::codes! {
             /// Why something was decided: one rule for one situation.
             pub enum Rule { $($(#[$about])* $variant = $id,)* }
         }
@@ -60,7 +31,7 @@ macro_rules! rules {
     };
 }
 
-pub(crate) use {codes, rules};
+pub(crate) use rules;
 
 /// Returns what a rule of 0.1.0 is called today.
 pub(crate) fn renamed(rule: &str, summary: &str) -> Option<&'static str> {

@@ -13,6 +13,7 @@
 //! * [`Event::Exited`] carries the last lines of output after a crash; the next attempt gets them.
 //! * Time comes in by [`Event::Tick`]; `next_wake` says when one is due.
 
+mod checks;
 mod config;
 mod contract;
 mod ending;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::settings;
-use crate::rules::codes;
 use crate::words::{counted, duration};
+use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
 codes! {
@@ -125,7 +125,7 @@ pub struct LevelChange {
 }
 
 /// The monitor of one run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitor {
     config: Config,
     started: Timestamp,
@@ -147,19 +147,7 @@ pub struct Monitor {
 impl Monitor {
     /// Starts to observe.
     pub fn new(now: Timestamp, config: Config) -> Self {
-        Self {
-            config,
-            started: now,
-            last_progress: now,
-            state: None,
-            repeats: 0,
-            best: None,
-            idle_iterations: 0,
-            evidence: false,
-            iteration: 0,
-            waiting_since: None,
-            level: Level::None,
-        }
+        Self { config, started: now, last_progress: now, ..Self::default() }
     }
 
     /// Returns the current level.

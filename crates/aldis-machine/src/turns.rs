@@ -36,7 +36,8 @@ pub use queue::QUEUE_MAX;
 pub use reader::{IncomingMessage, MessageReader};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use state::{
-    AgentRecord, AgentState, ChannelStartError, HISTORY_MAX, HistoryEntry, Start, State, StuckTurn,
+    Adoption, AgentRecord, AgentState, ChannelStartError, HISTORY_MAX, HistoryEntry, Start, State,
+    StuckTurn,
 };
 
 /// Returns whether a text can name an agent or a channel: 1 to 64 of `A-Z a-z 0-9 . _ -`, a letter

@@ -102,6 +102,17 @@ pub(crate) fn listed<S: Borrow<str>>(items: &[S], most: usize) -> String {
     }
 }
 
+/// Whether nothing was counted. By reference, for serde.
+pub(crate) fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Whether a human's answer accepts what was asked.
+pub(crate) fn accepts(answer: &str) -> bool {
+    let word = answer.trim().trim_end_matches(['.', '!']).to_ascii_lowercase();
+    ["accept", "accepted", "allow", "ok", "y", "yes"].contains(&&*word)
+}
+
 /// FNV-1a: tells texts apart; not for secrets.
 pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -60,7 +60,7 @@ impl LeaseHolder {
 }
 
 /// Makes a host name fit for a word of the text.
-fn printable(host: &str) -> String {
+pub(crate) fn printable(host: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let host: String = host.chars().map(|c| if plain(c) { c } else { '_' }).take(64).collect();
     if host.is_empty() { ABSENT.to_owned() } else { host }

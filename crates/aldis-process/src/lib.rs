@@ -179,6 +179,11 @@ pub fn ignore_file_size_signal() {
     os::ignore_file_size_signal();
 }
 
+/// Returns the name of this machine, in characters that fit into a word.
+pub fn host_name() -> String {
+    lease::printable(&os::host_name())
+}
+
 /// Returns the time since the machine was started, including the time it slept.
 ///
 /// Setting the wall clock does not move it, and a deadline measured with it has passed when a laptop

@@ -1,10 +1,14 @@
 //! Marks: how the processes of one agent are recognised by their environment.
 
+use std::env;
 use std::fmt;
 use std::io;
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::launch::MARK_VARIABLE;
 
 /// The bytes of a mark, before they are written as twice as many digits.
 const MARK_BYTES: usize = 16;
@@ -41,6 +45,13 @@ impl Mark {
     /// Returns the mark as text: 32 hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Lets a program carry this mark, beside those that we carry, so that
+    /// [`find_marked`](crate::find_marked) finds it when whoever started it was killed.
+    pub fn put_on(&self, command: &mut Command) {
+        let outer = env::var_os(MARK_VARIABLE).map(|outer| outer.to_string_lossy().into_owned());
+        command.env(MARK_VARIABLE, self.below(outer.as_deref()));
     }
 
     /// Returns the value of the variable for an agent that is started by a process with this one.

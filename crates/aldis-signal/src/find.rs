@@ -119,6 +119,17 @@ impl LiteralSet {
         Self { search, literals, length_max }
     }
 
+    /// Returns the literals.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.literals.iter().map(|literal| &*literal.text)
+    }
+
+    /// Returns the same literals on the other search.
+    #[cfg(test)]
+    pub(crate) fn on_automaton(self) -> Self {
+        Self { search: Search::automaton(&self.literals), ..self }
+    }
+
     /// Returns the length of the longest literal.
     pub(crate) fn length_max(&self) -> usize {
         self.length_max
@@ -274,11 +285,8 @@ mod tests {
             let text = [text.as_bytes(), &given[0].text].concat();
             let (left, right) = (cut.0.index(text.len() + 1), cut.1.index(text.len() + 1));
             let (from, to) = (left.min(right), left.max(right));
-            let automaton = || {
-                let literals = shortened(given.clone());
-                LiteralSet::with(Search::automaton(&literals), literals)
-            };
-            for set in [LiteralSet::new(given.clone()), automaton()] {
+            let set = || LiteralSet::new(given.clone());
+            for set in [set(), set().on_automaton()] {
                 let found = set.find(&text, from, to).map(|hit| hit.start);
                 prop_assert_eq!(found, slowly(&set.literals, &text, from, to));
                 let least = slowly(&given, &text, from, to);

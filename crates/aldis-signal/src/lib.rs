@@ -20,6 +20,7 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod codes;
 pub mod dialect;
 mod find;
 pub mod message;

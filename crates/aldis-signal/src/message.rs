@@ -5,46 +5,26 @@
 //! back is a fact about that text and not a claim by the agent. Every message therefore carries its
 //! [`Origin`], and the scanner asks the origin before it believes anything.
 
-use std::fmt;
-
+use crate::codes;
 use crate::time::Timestamp;
 
-/// Who produced the bytes of a message.
-///
-/// Exhaustive on purpose: a new role must be judged at every match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// The agent itself.
-    Assistant,
-    /// The program that runs the agent: error texts, hook records, status lines.
-    Host,
-    /// The final message of a sub-agent: its task result or its own stop event.
-    Subagent,
-    /// System prompts, developer messages, summaries of compacted history.
-    System,
-    /// The result of a tool call, the arguments of one, hidden reasoning.
-    Tool,
-    /// A human, or text injected on a human's behalf.
-    User,
-}
-
-impl Role {
-    /// Returns the stable lower-case name used in JSON output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Assistant => "assistant",
-            Self::Host => "host",
-            Self::Subagent => "subagent",
-            Self::System => "system",
-            Self::Tool => "tool",
-            Self::User => "user",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+codes! {
+    /// Who produced the bytes of a message. The names are stable.
+    ///
+    /// Exhaustive on purpose: a new role must be judged at every match.
+    pub enum Role {
+        /// The agent itself.
+        Assistant = "assistant",
+        /// The program that runs the agent: error texts, hook records, status lines.
+        Host = "host",
+        /// The final message of a sub-agent: its task result or its own stop event.
+        Subagent = "subagent",
+        /// System prompts, developer messages, summaries of compacted history.
+        System = "system",
+        /// The result of a tool call, the arguments of one, hidden reasoning.
+        Tool = "tool",
+        /// A human, or text injected on a human's behalf.
+        User = "user",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What to tell an agent so that it speaks a dialect.
 //!
-//! Instructions show the form to write, indented by four blanks below a line that ends in a colon, and
+//! Instructions show the form to write, indented by four spaces below a line that ends in a colon, and
 //! then say when to write it. So they are quoted by their own structure: an agent that repeats its
 //! instructions, or a host that stores them in the transcript, does not satisfy the engine that asked.
 //! A property test scans every text this module makes as if the agent had said it and expects no signal.
@@ -60,7 +60,7 @@ fn general(dialect: &Dialect) -> String {
     let names: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
     let form = form(dialect).replace('\n', "\n    ");
     format!(
-        "{place}, without the four blanks in front:\n\n    {form}\n\nThe signals are {}. Do not write one \
+        "{place}, without the four spaces in front:\n\n    {form}\n\nThe signals are {}. Do not write one \
          before it is true.\n",
         names.join(", ")
     )

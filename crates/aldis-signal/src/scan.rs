@@ -44,7 +44,7 @@ use std::fmt;
 pub use self::rules::Rules;
 pub use crate::visible::is_zero_width;
 
-use self::engine::{Engine, Options};
+use self::engine::{Engine, ScanOptions};
 use self::window::Window;
 use crate::message::Origin;
 use crate::signal::{Finding, Signal};
@@ -195,13 +195,13 @@ impl<'r> Scanner<'r> {
 pub struct Scan<'r> {
     rules: &'r Rules,
     origin: Origin,
-    options: Options,
+    options: ScanOptions,
 }
 
 impl<'r> Scan<'r> {
     /// Scans the agent's own text, without a run token.
     pub fn new(rules: &'r Rules) -> Self {
-        Self { rules, origin: Origin::assistant(), options: Options::default() }
+        Self { rules, origin: Origin::assistant(), options: ScanOptions::default() }
     }
 
     /// Says who wrote the messages.

@@ -3,36 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::codes;
 use crate::dialect::Dialect;
 use crate::message::Origin;
 use crate::scan::hints::hint;
-
-macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl $name {
-            /// Every one, in order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the stable name: in JSON, and in dialect files.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
 
 codes! {
     /// What a signal says in any dialect. Machines that serve every dialect look only at this.
@@ -46,9 +22,7 @@ codes! {
     /// assert!(!Meaning::Blocked.is_claim() && !Meaning::Progress.is_decisive());
     /// assert_eq!(Meaning::NeedsHuman.to_string(), "needs_human");
     /// ```
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    Meaning {
+    pub enum Meaning {
         /// A reviewer or auditor accepts the work.
         Approved = "approved",
         /// The agent cannot go on because something outside it is missing.
@@ -102,9 +76,8 @@ codes! {
     ///
     /// assert!(Via::Said < Via::Token && Via::Token < Via::Receipt && Via::Receipt < Via::Call);
     /// ```
-    #[derive(Default, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    Via {
+    #[derive(Default)]
+    pub enum Via {
         /// In the text of a message.
         #[default]
         Said = "said",
@@ -270,7 +243,7 @@ impl NearMiss {
     ///
     /// let found = scan(Rules::builtin(), b"  REVIEW_PASSED: t-1", &Origin::assistant());
     /// let Finding::NearMiss(miss) = &found[0] else { panic!("{found:?}") };
-    /// let want = "remove the blanks in front; \
+    /// let want = "remove the leading spaces; \
     ///             write `REVIEW_PASSED: <id>` alone at the start of a line";
     /// assert_eq!(miss.hint(), want);
     /// ```
@@ -350,7 +323,7 @@ impl Finding {
 codes! {
     /// Why something that looks like a signal is not one. The codes are stable.
     #[non_exhaustive]
-    Reason {
+    pub enum Reason {
         /// An id or path of the wrong shape, or one that leaves the project.
         BadSubject = "bad_subject",
         /// A value of the wrong type or not among the listed ones.

@@ -21,6 +21,7 @@ use self::line::{FenceLine, is_enclosed, is_listing_prefix};
 use self::paragraph::{IndentedCode, Paragraph};
 use crate::scan::text::SIGNAL_MAX;
 use crate::scan::window::{Line, LineAt, Window};
+use crate::visible::trim_line_end;
 
 /// How much of a line is looked at before and behind a place for what encloses it.
 pub(crate) const LINE_REACH: u64 = 300;
@@ -215,7 +216,9 @@ impl Structure {
 
     fn in_code(&mut self, window: &Window<'_>, line: u64, at: u64) -> InCode {
         let lines = self.paragraph.before(window, line, self.paragraph_floor);
-        let text = window.slice(line, at.min(line + LINE_REACH));
+        // All of the line decides whether a block begins with it, wherever on it the place is.
+        let text = window.slice(line, line + LINE_REACH);
+        let text = trim_line_end(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]);
         let start = lines.inline_start(text, line).max(self.paragraph_floor);
         self.code.at(window, start.min(at), at)
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// assert_eq!("2026-03-02T11:00:00+01:00".parse::<Timestamp>()?, at);
 /// # Ok::<(), aldis_signal::time::BadTimestamp>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
 /// A text that names no moment.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
 
 /// What a word tells about the sentence it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WordKind {
     Sample,
     Unsampled,
     Condition,
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Joins,
 }
 
-impl Kind {
+impl WordKind {
     const ALL: [(Self, &str); 13] = [
         (Self::Sample, "sample"),
         (Self::Unsampled, "unsampled"),
@@ -58,9 +58,11 @@ struct Entries {
 static FILE: &str = include_str!("words/words.txt");
 
 static ENTRIES: LazyLock<Vec<Entries>> = LazyLock::new(|| {
-    let mut all: Vec<Entries> = Kind::ALL.iter().map(|_| Entries::default()).collect();
+    let mut all: Vec<Entries> = WordKind::ALL.iter().map(|_| Entries::default()).collect();
     for (kind, _, entries) in lines() {
-        let Some(index) = Kind::ALL.iter().position(|(_, name)| *name == kind) else { continue };
+        let Some(index) = WordKind::ALL.iter().position(|(_, name)| *name == kind) else {
+            continue;
+        };
         entries.for_each(|entry| all[index].add(entry));
     }
     all
@@ -121,21 +123,21 @@ impl Sentence {
     }
 
     /// Returns whether it holds a word of a kind.
-    pub(crate) fn has(&self, kind: Kind) -> bool {
+    pub(crate) fn has(&self, kind: WordKind) -> bool {
         let entries = &ENTRIES[kind as usize];
         (0..self.words.len()).any(|at| entries.opens(&self.words[at..]).is_some())
             || !self.text.is_ascii() && entries.parts.iter().any(|part| self.text.contains(part))
     }
 
     /// Returns whether it opens with a word of a kind.
-    pub(crate) fn opens_with(&self, kind: Kind) -> bool {
+    pub(crate) fn opens_with(&self, kind: WordKind) -> bool {
         let entries = &ENTRIES[kind as usize];
         entries.opens(&self.words).is_some()
             || entries.parts.iter().any(|part| self.text.starts_with(part))
     }
 
     /// Returns whether a word of a kind is all there is.
-    pub(crate) fn is(&self, kind: Kind) -> bool {
+    pub(crate) fn is(&self, kind: WordKind) -> bool {
         let entries = &ENTRIES[kind as usize];
         let shown = self.text.trim_matches(|c: char| !c.is_alphanumeric());
         !self.words.is_empty() && entries.opens(&self.words) == Some(self.words.len())
@@ -144,10 +146,10 @@ impl Sentence {
 
     /// Returns whether it shows a form: words that do are taken out by the phrases that excuse them.
     pub(crate) fn shows_sample(&self) -> bool {
-        if !self.has(Kind::Sample) {
+        if !self.has(WordKind::Sample) {
             return false;
         }
-        let excuses = &ENTRIES[Kind::Unsampled as usize];
+        let excuses = &ENTRIES[WordKind::Unsampled as usize];
         let mut words = Vec::new();
         let mut at = 0;
         while let Some(word) = self.words.get(at) {
@@ -160,7 +162,7 @@ impl Sentence {
             }
         }
         let text = if words.len() < self.words.len() { words.join(" ") } else { self.text.clone() };
-        Self { text, words }.has(Kind::Sample)
+        Self { text, words }.has(WordKind::Sample)
     }
 
     /// Returns whether there is no word in it.
@@ -181,7 +183,7 @@ fn fits(word: &str, entry: &str) -> bool {
     }
 }
 
-/// Finds the openers, in any case.
+/// Finds an opener where it starts, in any case.
 static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let openers = lines().filter(|(kind, ..)| matches!(*kind, "opener" | "void"));
     let words = openers.flat_map(|(.., entries)| entries);
@@ -189,7 +191,7 @@ static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let cased = words.flat_map(|word| [capitalised(word), word.to_uppercase(), word.to_owned()]);
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
-    builder.kind(Some(AhoCorasickKind::DFA));
+    builder.kind(Some(AhoCorasickKind::DFA)).start_kind(StartKind::Anchored);
     builder.build(cased).ok()
 });
 
@@ -201,34 +203,58 @@ fn capitalised(word: &str) -> String {
 /// No opener is longer.
 pub(crate) const OPENER_MAX: u64 = 64;
 
-/// Returns where the first word stands that may open a retraction: punctuation or the end of a line
-/// follows it.
+/// What ends a line, a sentence or the mark of an item, or is the first byte of what does: behind
+/// nothing else may a sentence begin.
+const BREAKS: [[u8; 3]; 4] = [*b"\n.>", *b"!?)", *b"]]]", [0xE2, 0xE3, 0xEF]];
+
+/// Returns where the first word stands that may open a retraction: it may begin a sentence, and
+/// punctuation or the end of a line follows it.
 pub(crate) fn find_opener(text: &[u8]) -> Option<usize> {
-    let openers = OPENERS.as_ref()?;
-    let mut from = 0;
-    loop {
-        let found = openers.find(Input::new(text).range(from..))?;
-        let inside = found.start() > 0 && text[found.start() - 1].is_ascii_alphanumeric();
-        if !inside && ends_opener(&text[found.end()..]) {
-            return Some(found.start());
+    let behind = BREAKS.iter().filter_map(|[one, two, three]| {
+        let mut breaks = memchr::memchr3_iter(*one, *two, *three, text);
+        breaks.find_map(|at| opener_from(text, at + 1))
+    });
+    opener_from(text, 0).into_iter().chain(behind).min()
+}
+
+/// Returns where an opener stands before which there are only marks. Behind the next break another
+/// call looks.
+fn opener_from(text: &[u8], from: usize) -> Option<usize> {
+    for at in from..text.len() {
+        let byte = text[at];
+        let starts = byte.is_ascii_alphanumeric() || byte >= 0xC0;
+        if starts && is_opener(&text[at..]) {
+            return Some(at);
         }
-        from = found.start() + 1;
+        let ends = byte != b' ' && BREAKS.as_flattened().contains(&byte);
+        if ends || byte.is_ascii_alphanumeric() {
+            return None;
+        }
     }
+    None
 }
 
 /// Returns whether a sentence opens with a retraction.
 pub(crate) fn opens_retraction(sentence: &str) -> bool {
-    find_opener(sentence.as_bytes()) == Some(0)
+    is_opener(sentence.as_bytes())
+}
+
+fn is_opener(text: &[u8]) -> bool {
+    let Some(openers) = &*OPENERS else { return false };
+    let found = openers.find(Input::new(text).anchored(Anchored::Yes));
+    found.is_some_and(|found| ends_opener(&text[found.end()..]))
 }
 
 /// Returns whether punctuation or the end of a line follows. A hyphen only joins words: `Wait-free`.
 fn ends_opener(rest: &[u8]) -> bool {
     const PUNCTUATION: &str = ",.:;!?…、。，：；！？—–\r\n";
-    let near = rest.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let spaced = near.trim_start_matches(['*', '_', ' ', '\t']);
-    let blank = near.starts_with([' ', '\t']);
-    let dash = spaced.strip_prefix('-').is_some_and(|rest| blank || rest.starts_with('-'));
-    rest.is_empty() || spaced.is_empty() || dash || spaced.starts_with(|c| PUNCTUATION.contains(c))
+    let marks = rest.iter().take_while(|byte| b"*_ \t".contains(byte)).count();
+    let spaced = &rest[marks..];
+    let blank = matches!(rest.first(), Some(b' ' | b'\t'));
+    let dash = spaced.strip_prefix(b"-").is_some_and(|rest| blank || rest.starts_with(b"-"));
+    let near = spaced[..spaced.len().min(4)].utf8_chunks().next();
+    let next = near.and_then(|chunk| chunk.valid().chars().next());
+    dash || next.is_none_or(|c| PUNCTUATION.contains(c))
 }
 
 /// Removes what stands between pairs of back-quotes.
@@ -253,7 +279,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for (kind, language, entries) in lines() {
             let entries: Vec<&str> = entries.collect();
-            assert!(Kind::ALL.iter().any(|(_, name)| *name == kind), "{kind}");
+            assert!(WordKind::ALL.iter().any(|(_, name)| *name == kind), "{kind}");
             assert!(languages.contains(&language), "{language}");
             assert!(seen.insert((kind, language)), "{kind} {language} is given twice");
             assert!(entries.len() <= 20, "{kind} {language} has {} entries", entries.len());
@@ -263,7 +289,7 @@ mod tests {
                 assert!(long, "{kind} {language}: {entry} is too short");
             }
         }
-        for (_, kind) in Kind::ALL {
+        for (_, kind) in WordKind::ALL {
             let all = languages.iter().filter(|language| seen.contains(&(kind, **language)));
             assert!(kind == "unsampled" || all.count() == languages.len(), "{kind}");
         }
@@ -272,15 +298,15 @@ mod tests {
     #[test]
     fn words_match_whole() {
         for (text, kind, want) in [
-            ("It does not work", Kind::Negation, true),
-            ("It doesn’t work", Kind::Negation, true),
-            ("A knotty note", Kind::Negation, false),
-            ("He’ll say it", Kind::Future, true),
-            ("Only after that", Kind::Condition, true),
-            ("After that only", Kind::Condition, false),
-            ("まだ失敗しています", Kind::Failure, true),
-            ("See `if` there", Kind::Condition, false),
-            ("A lone ` and if", Kind::Condition, true),
+            ("It does not work", WordKind::Negation, true),
+            ("It doesn’t work", WordKind::Negation, true),
+            ("A knotty note", WordKind::Negation, false),
+            ("He’ll say it", WordKind::Future, true),
+            ("Only after that", WordKind::Condition, true),
+            ("After that only", WordKind::Condition, false),
+            ("まだ失敗しています", WordKind::Failure, true),
+            ("See `if` there", WordKind::Condition, false),
+            ("A lone ` and if", WordKind::Condition, true),
         ] {
             assert_eq!(Sentence::new(text).has(kind), want, "{text}");
         }

@@ -12,6 +12,8 @@ mod parts;
 mod retention;
 mod steps;
 mod text;
+mod tickets;
+mod workers;
 
 use std::fmt::Debug;
 
@@ -126,6 +128,17 @@ pub const CHECKS: &[ConformanceCheck] = checks![
         parts_are_kept_until_they_change,
         a_run_and_its_parts_are_of_one_step,
         a_refused_step_leaves_the_parts,
+    },
+    workers::{
+        workers_are_listed_as_they_announced_themselves,
+        workers_that_are_long_gone_are_forgotten,
+    },
+    tickets::{
+        a_ticket_is_put_once_while_it_holds,
+        a_ticket_is_taken_once,
+        tickets_are_listed_latest_first,
+        tickets_that_are_over_are_forgotten,
+        racing_threads_share_tickets,
     },
     text::{
         any_text_comes_back_as_it_was,

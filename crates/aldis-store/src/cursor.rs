@@ -33,6 +33,18 @@ impl Cursor {
         Self { transaction: 0, number }
     }
 
+    /// A position that the number of a transaction and a number describe.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_transaction(transaction: u64, number: u64) -> Self {
+        Self { transaction, number }
+    }
+
+    /// Both numbers, for backends that have both.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn pair(self) -> (u64, u64) {
+        (self.transaction, self.number)
+    }
+
     /// The number, for backends that have nothing else. A cursor of another backend is behind
     /// everything.
     pub(crate) fn number(self) -> u64 {

@@ -84,6 +84,42 @@ pub enum StoreError {
         /// The error of the system.
         detail: String,
     },
+    /// The address of a database that cannot be used. It is not repeated: it may hold a password.
+    #[error("the address of the store is wrong: {why}; write postgres://USER@HOST/DATABASE")]
+    BadAddress {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server did not answer, or the connection broke.
+    #[error(
+        "failed to {doing}: {location} does not answer ({detail}); see that the server runs and the \
+         address is right"
+    )]
+    Unreachable {
+        /// Which store.
+        location: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the server or the system says.
+        detail: String,
+    },
+    /// The server knows us and refuses.
+    #[error("{location} does not allow this ({detail}); docs/store.md lists what the role needs")]
+    NotAllowed {
+        /// Which store.
+        location: String,
+        /// What the server says.
+        detail: String,
+    },
+    /// The tables are of an older version, or came back from a backup. Others may be using them, so
+    /// that changing them is a command of its own.
+    #[error(
+        "{location} is not up to date; run `aldis store migrate` once every machine is updated"
+    )]
+    OlderSchema {
+        /// Which store.
+        location: String,
+    },
     /// Anything else.
     #[error("failed to {doing} in {location}: {detail}")]
     Other {
@@ -99,7 +135,10 @@ pub enum StoreError {
 impl StoreError {
     /// Returns whether waiting can help: somebody holds the store, or there is no space now.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::Full { .. } | Self::Io { .. })
+        matches!(
+            self,
+            Self::Busy { .. } | Self::Full { .. } | Self::Io { .. } | Self::Unreachable { .. }
+        )
     }
 
     /// Sorts an error of the file system.

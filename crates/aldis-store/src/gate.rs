@@ -46,6 +46,14 @@ pub(crate) struct Inside<'a> {
 
 impl Turn for Inside<'_> {}
 
+#[cfg(feature = "postgres")]
+impl Inside<'_> {
+    /// Returns whether the thread has entered once only.
+    pub(crate) fn is_first(&self) -> bool {
+        self.gate.state().depth == 1
+    }
+}
+
 impl Gate {
     /// Creates a gate between the threads of this process.
     pub(crate) fn local() -> Self {
@@ -128,6 +136,12 @@ impl Turns {
     /// Creates turns between all processes that use the same directory.
     pub(crate) fn files(dir: PathBuf) -> Self {
         Self { dir: Some(dir), ..Self::local() }
+    }
+
+    /// Returns the number of the gate of a run, the same in every process.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn number(run: &RunId) -> i32 {
+        i32::try_from(gate_of(run) % Self::GATES).unwrap_or_default()
     }
 
     /// Waits for the turn of a run.

@@ -5,6 +5,7 @@
 mod faults;
 mod outbox;
 mod tables;
+mod tickets;
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::record::{
 };
 use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
+use crate::worker::WorkerRecord;
 
 /// Keeps runs as long as it lives. Deterministic: the same calls give the same answers.
 #[derive(Debug)]
@@ -259,6 +261,28 @@ impl Store for MemoryStore {
 
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
         Ok(Box::new(self.turns.enter(run)?))
+    }
+
+    fn announce(
+        &self,
+        name: &str,
+        body: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        let (name, body, until) = (name.to_owned(), body.to_owned(), now.after(ttl));
+        self.write(|tables| {
+            tables.announce(WorkerRecord { name, body, seen: now, until });
+            Ok(())
+        })
+    }
+
+    fn withdraw(&self, name: &str) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.workers.remove(name).is_some()))
+    }
+
+    fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {
+        Ok(self.read(|tables| tables.workers.values().cloned().collect()))
     }
 
     fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {

@@ -12,7 +12,10 @@ mod prune;
 mod read;
 mod schema;
 mod statements;
+mod tickets;
+mod transfer;
 mod watch;
+mod workers;
 mod write;
 
 use std::path::Path;
@@ -36,6 +39,7 @@ use crate::record::{
 };
 use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
+use crate::worker::WorkerRecord;
 
 /// Older ones can damage a write-ahead log that several processes share.
 const OLDEST_LIBRARY: i32 = 3_051_003;
@@ -80,6 +84,27 @@ impl SqliteStore {
         let connection = store.connect()?;
         store.idle().push(connection);
         Ok(store)
+    }
+
+    /// Opens the database in `dir`, as [`open`](Self::open) does, and returns the version of its schema
+    /// before and after.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn migrate(dir: &Path) -> Result<(u32, u32), StoreError> {
+        let files = Files::of(dir)?;
+        let before = match files.prepare()? {
+            true => 0,
+            false => {
+                let sort = |error| error::sort(&error, &files.db, "open the database");
+                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+                let connection = Connection::open_with_flags(&files.db, flags).map_err(sort)?;
+                schema::version(&connection).map_err(sort)?
+            }
+        };
+        Self::open(dir)?;
+        Ok((before, schema::KNOWN))
     }
 
     /// Leaves without tidying up, for a process that has answered and wants to be gone.
@@ -414,6 +439,26 @@ impl Store for SqliteStore {
 
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
         Ok(Box::new(self.turns.enter(run)?))
+    }
+
+    fn announce(
+        &self,
+        name: &str,
+        body: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        self.write("announce a worker", |statements| {
+            workers::announce(statements, (name, body), now, ttl)
+        })
+    }
+
+    fn withdraw(&self, name: &str) -> Result<bool, StoreError> {
+        self.write("withdraw a worker", |statements| workers::withdraw(statements, name))
+    }
+
+    fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {
+        self.with("list workers", |connection| workers::all(connection))
     }
 
     fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {

@@ -12,6 +12,8 @@ use crate::record::{
     RunSummary, StoreSize, Timer,
 };
 use crate::step::{Committed, Revision, RunId, Step};
+use crate::ticket::Tickets;
+use crate::worker::WorkerRecord;
 
 /// What to do once a step is durable, or refused.
 pub type OnCommit = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
@@ -21,7 +23,7 @@ pub type OnCommit = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + 
 /// Synchronous, because its most frequent user is a hook that lives for a few milliseconds.
 /// Reading never waits for writers. Limits of 0 give nothing. Every method fails with a
 /// [`StoreError`] when the backend does; see there for what that means for a write.
-pub trait Store: Send + Sync {
+pub trait Store: Tickets + Send + Sync {
     /// Returns the run as its last step left it.
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
 
@@ -245,6 +247,22 @@ pub trait Store: Send + Sync {
     /// turn gets it again without waiting. Runs may share one, so holding the turns of two runs at
     /// once can wait for ever.
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError>;
+
+    /// Says that a worker is there until `now` + `ttl`, and what it says about itself: a heartbeat. One of
+    /// the same name is replaced. Workers that are gone for a day are forgotten.
+    fn announce(
+        &self,
+        name: &str,
+        body: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// Takes a worker out of the registry. Returns whether it was there.
+    fn withdraw(&self, name: &str) -> Result<bool, StoreError>;
+
+    /// Returns the workers that announced themselves, by name; also those whose time is over.
+    fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;
 
     /// Deletes runs that ended long ago, those with the oldest last step first, with their whole
     /// history: effects that are still pending are given up, and keys and sources are forgotten.

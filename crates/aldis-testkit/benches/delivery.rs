@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 
 use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::delivery::{
-    AgentReply, Config, Dispatch, Effect, Ending, Event, Plan, Role, Start, State, TaskSpec,
+    AgentReply, Config, Dispatch, Effect, Ending, Event, Plan, Start, State, TaskSpec,
 };
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Rules, Token};
 use aldis_store::{Driver, GroupStore, SqliteStore, Store};
+use aldis_testkit::scale::reply;
 use measure::{Bars, timed};
 
 const ROUNDS: usize = 3;
@@ -149,15 +150,6 @@ fn deliver(store: Arc<dyn Store>, tasks: usize) -> io::Result<Vec<Duration>> {
     match run.state().ending() {
         Some(Ending::Complete) => Ok(waits),
         other => Err(io::Error::other(format!("the delivery did not complete: {other:?}"))),
-    }
-}
-
-fn reply(dispatch: &Dispatch) -> String {
-    let task = dispatch.task.as_deref().unwrap_or_default();
-    match dispatch.role {
-        Role::Developer => format!("READY_FOR_REVIEW: {task}\nSummary: done"),
-        Role::Critic => format!("REVIEW_PASSED: {task}"),
-        _ => format!("AUDIT_PASSED: {task}"),
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aho_corasick::packed;
 use aldis::app::reference::seed_patterns;
 use aldis_signal::dialect::builtins;
 use aldis_signal::{Dialect, Finding, Origin, Rules, Scan, Signal, scan};
@@ -25,8 +26,9 @@ const PYTHON_BYTES: usize = 2_000_000;
 const CHUNK: usize = 64 * 1024;
 const ROUNDS: usize = 7;
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "`memchr`, absent byte",
+    "packed search for the same literals, only finds",
     "signals",
     "signals and near misses",
     "the same in chunks of 64 KiB",
@@ -46,6 +48,9 @@ fn main() -> io::Result<()> {
     let rust = Regex::new(&rust_patterns()).map_err(io::Error::other)?;
     let every = BytesRegex::new(&every_dialect()).map_err(io::Error::other)?;
 
+    let packed = packed::Searcher::new(builtin.literals())
+        .ok_or_else(|| io::Error::other("this processor has no packed search"))?;
+
     let sound =
         [alone(builtin, text).len(), count(&whole(builtin, text)), count(&chunked(builtin, text))];
     if sound.iter().any(|found| *found != bulk.signals.len()) {
@@ -55,6 +60,7 @@ fn main() -> io::Result<()> {
 
     let mut contenders: Vec<Contender<'_>> = vec![
         Box::new(|| timed(|| memchr::memchr(0, text))),
+        Box::new(|| timed(|| packed.find_iter(text).count())),
         Box::new(|| timed(|| alone(builtin, text))),
         Box::new(|| timed(|| whole(builtin, text))),
         Box::new(|| timed(|| chunked(builtin, text))),
@@ -224,13 +230,13 @@ fn python(text: &str) -> io::Result<f64> {
 }
 
 fn print(rates: &[f64], bytes: usize, signals: usize) -> io::Result<()> {
-    let [memchr, .., regex, _, _, python] = *rates else { return Ok(()) };
+    let [_, packed, .., regex, _, _, python] = *rates else { return Ok(()) };
     let mut out = io::stdout().lock();
     let size = bytes as f64 / 1e6;
     writeln!(out, "{size:.0} MB of agent text, {signals} signals, every built-in dialect.\n")?;
-    writeln!(out, "| | MB/s | % of `memchr` | x `regex` | x Python |\n|---|---|---|---|---|")?;
+    writeln!(out, "| | MB/s | % of packed | x `regex` | x Python |\n|---|---|---|---|---|")?;
     for (name, rate) in NAMES.iter().zip(rates) {
-        let (share, times, python) = (100.0 * rate / memchr, rate / regex, rate / python);
+        let (share, times, python) = (100.0 * rate / packed, rate / regex, rate / python);
         writeln!(out, "| {name} | {rate:.0} | {share:.1} | {times:.1} | {python:.0} |")?;
     }
     Ok(())
@@ -238,20 +244,22 @@ fn print(rates: &[f64], bytes: usize, signals: usize) -> io::Result<()> {
 
 fn bars(rates: &[f64]) -> Bars {
     let mut bars = Bars::default();
-    let [memchr, alone, whole, _, more, regex, _, _, python] = *rates else { return bars };
-    let (times, python) = (whole / regex, whole / python);
-    for (name, rate) in [("signals", alone), ("signals and near misses", whole)] {
-        let share = 100.0 * rate / memchr;
-        let bar = format!("{name}: at least 40 % of `memchr`");
-        bars.add(&bar, format!("{share:.1} %"), share >= 40.0);
+    let [_, packed, alone, whole, chunked, more, regex, .., python] = *rates else { return bars };
+    for (name, rate, least) in [
+        ("signals", alone, 50.0),
+        ("signals and near misses", whole, 40.0),
+        ("the same in chunks of 64 KiB", chunked, 40.0),
+        ("the same with 100 more names", more, 30.0),
+    ] {
+        let share = 100.0 * rate / packed;
+        let bar = format!("{name}: at least {least} % of the packed search");
+        bars.add(&bar, format!("{share:.1} %"), share >= least);
     }
-    bars.add(
-        "at least 10 x one `regex` of the reference patterns",
-        format!("{times:.1} x"),
-        times >= 10.0,
-    );
-    bars.add("at least 500 x Python", format!("{python:.0} x"), python >= 500.0);
-    let more_names = format!("{more:.0} MB/s");
-    bars.add("at least 2,000 MB/s with 100 more names", more_names, more >= 2_000.0);
+    for (name, slower, least) in
+        [("one `regex` of the reference patterns", regex, 5.0), ("Python", python, 500.0)]
+    {
+        let times = whole / slower;
+        bars.add(&format!("at least {least} x {name}"), format!("{times:.1} x"), times >= least);
+    }
     bars
 }

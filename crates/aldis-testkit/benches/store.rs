@@ -1,11 +1,17 @@
 //! How many durable steps a second the store takes from many writers at once, with a connection for
 //! each writer and with one writer for all: `cargo bench -p aldis-testkit --bench store`.
 //!
+//! Where PostgreSQL is installed, the same on a server of its own, beside `pgbench` with the same
+//! statement.
+//!
 //! Unlike the other benchmarks this measures wall time: waiting for the disk is what it is about.
 //! Every step is what one message in a channel writes: the event, the state, a decision and a post.
 
 #[expect(dead_code, reason = "the others measure processor time")]
 mod measure;
+#[cfg(target_os = "linux")]
+#[path = "store/postgres.rs"]
+mod postgres;
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -42,12 +48,16 @@ fn main() -> io::Result<()> {
     let mut crowded = Vec::new();
     let mut handed = Vec::new();
     let mut heaped = Vec::new();
+    #[cfg(target_os = "linux")]
+    let mut shared = postgres::Rounds::start()?;
     for _ in 0..ROUNDS {
         apart.push(round(WRITERS, write, |place| own_connections(place, WRITERS))?);
         grouped.push(round(WRITERS, write, |place| one_writer(place, WRITERS))?);
         crowded.push(round(4 * WRITERS, write, |place| one_writer(place, 4 * WRITERS))?);
         handed.push(round(HANDS, hand_over::<FEW>, |place| one_writer(place, HANDS))?);
         heaped.push(round(HANDS, hand_over::<MANY>, |place| one_writer(place, HANDS))?);
+        #[cfg(target_os = "linux")]
+        shared.round()?;
     }
     let [apart, grouped, crowded, handed, heaped] =
         [apart, grouped, crowded, handed, heaped].map(middle);
@@ -63,6 +73,8 @@ fn main() -> io::Result<()> {
         let Measured { per_second, median, p99 } = measured;
         writeln!(out, "| {name} | {per_second:.0} | {median:.1?} | {p99:.1?} |")?;
     }
+    #[cfg(target_os = "linux")]
+    shared.tell(&mut out)?;
     drop(out);
     let mut bars = Bars::default();
     let most = [&grouped, &crowded, &handed, &heaped].map(|measured| measured.per_second);
@@ -82,6 +94,8 @@ fn main() -> io::Result<()> {
         format!("{p99:.1?}"),
         p99 <= Duration::from_millis(20),
     );
+    #[cfg(target_os = "linux")]
+    shared.judge(&mut bars);
     bars.report()
 }
 

@@ -77,14 +77,14 @@ pub fn refused(dialect: &str, text: &[u8], role: Role) -> Vec<(String, Reason)> 
 
 /// What one message came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Score {
     /// Something was accepted that was not said.
     pub false_stop: bool,
     /// Something that was said was not accepted.
     pub miss: bool,
 }
 
-impl Verdict {
+impl Score {
     /// Compares what was found with what was said, each as often as it was said.
     pub fn of<T: Ord>(mut said: Vec<T>, mut found: Vec<T>) -> Self {
         said.sort_unstable();
@@ -117,12 +117,12 @@ impl Verdict {
 }
 
 /// Judges one generated message.
-pub fn judge(matching: Matching, sample: &Sample) -> Verdict {
+pub fn judge(matching: Matching, sample: &Sample) -> Score {
     let signals = accepted(matching, sample.dialect, sample.text.as_bytes(), sample.role);
     let found = signals
         .into_iter()
         .map(|signal| Expected { name: signal.name.to_string(), subject: signal.subject });
-    Verdict::of(sample.genuine.clone(), found.collect())
+    Score::of(sample.genuine.clone(), found.collect())
 }
 
 /// Sums of verdicts.
@@ -140,7 +140,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts one message.
-    pub fn add(&mut self, genuine: bool, verdict: Verdict) {
+    pub fn add(&mut self, genuine: bool, verdict: Score) {
         self.messages += 1;
         self.genuine += usize::from(genuine);
         self.false_stops += usize::from(verdict.false_stop);
@@ -177,8 +177,8 @@ mod tests {
             (vec![1, 1], vec![1], false, true),
             (vec![1, 2], vec![2, 1], false, false),
         ] {
-            let verdict = Verdict::of(said.clone(), found.clone());
-            assert_eq!(verdict, Verdict { false_stop, miss }, "{said:?} {found:?}");
+            let verdict = Score::of(said.clone(), found.clone());
+            assert_eq!(verdict, Score { false_stop, miss }, "{said:?} {found:?}");
         }
     }
 }

@@ -58,13 +58,13 @@ pub struct Sample {
 
 /// The parts of a sample that a phenomenon decides.
 #[derive(Clone, Debug)]
-struct Draft {
+struct SampleDraft {
     text: String,
     role: Role,
     genuine: Vec<Expected>,
 }
 
-impl Draft {
+impl SampleDraft {
     /// A message of the agent that says these.
     fn heard(text: String, genuine: Vec<Expected>) -> Self {
         Self { text, role: Role::Assistant, genuine }
@@ -85,14 +85,14 @@ pub struct Phenomenon {
     pub genuine_in: &'static [&'static str],
     /// The dialects that have a false twin.
     pub false_in: &'static [&'static str],
-    build: fn(&mut Rng, &'static str, bool) -> Draft,
+    build: fn(&mut Rng, &'static str, bool) -> SampleDraft,
 }
 
 impl Phenomenon {
     /// Builds one of its twins in one of the dialects that have it.
     pub fn sample(&self, rng: &mut Rng, genuine: bool) -> Sample {
         let dialect = rng.pick(if genuine { self.genuine_in } else { self.false_in });
-        let Draft { mut text, role, genuine } = (self.build)(rng, dialect, genuine);
+        let SampleDraft { mut text, role, genuine } = (self.build)(rng, dialect, genuine);
         // Neither changes what is said, in any phenomenon.
         if rng.chance(10) && !text.contains('\r') {
             text = text.replace('\n', "\r\n");

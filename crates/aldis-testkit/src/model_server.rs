@@ -22,7 +22,7 @@ use serde_json::json;
 
 use self::http::{HttpRequest, Response};
 pub use self::recorded::{Recorded, Speaker};
-pub use self::script::{Call, Reply, Script};
+pub use self::script::{Script, ScriptedCall, ScriptedReply, ServiceError};
 
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
@@ -134,16 +134,17 @@ fn answer(request: HttpRequest, shared: &Shared) -> Response {
     let reply = match recorded.speaker {
         Speaker::Main => conversation.script.next_reply(),
         Speaker::Subagent => conversation.script.subagent_reply(),
-        Speaker::Auxiliary => Reply::says("{\"title\": \"scripted\"}"),
+        Speaker::Auxiliary => ScriptedReply::says("{\"title\": \"scripted\"}"),
         Speaker::Probe => {
             let response = probe(&recorded);
             conversation.requests.push(recorded);
             return response;
         }
     };
-    let response = match recorded.endpoint() {
-        "/v1/messages" => anthropic::response(serial, &reply, &recorded.body),
-        _ => responses::response(serial, &reply, &recorded.body),
+    let response = match (&reply.error, recorded.endpoint()) {
+        (Some(ServiceError { status, body }), _) => Response::json(*status, body),
+        (None, "/v1/messages") => anthropic::response(serial, &reply, &recorded.body),
+        (None, _) => responses::response(serial, &reply, &recorded.body),
     };
     conversation.requests.push(recorded);
     response

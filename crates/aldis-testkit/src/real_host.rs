@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model_server::ModelServer;
 
@@ -31,7 +31,7 @@ pub enum HostKind {
 
 /// Which conversation a run is part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HostSession {
+pub enum SessionChoice {
     /// A new one, named by the host.
     New,
     /// A new one with this UUID for a name. Only Claude Code can.
@@ -41,7 +41,7 @@ pub enum HostSession {
 }
 
 /// A host and where it lives.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RealHost {
     kind: HostKind,
     program: PathBuf,
@@ -202,7 +202,7 @@ impl RealHost {
         &self,
         model: &ModelServer,
         prompt: &str,
-        session: &HostSession,
+        session: &SessionChoice,
     ) -> io::Result<HostRun> {
         let mut command = self.command(model, session)?;
         let outcome = process::run(&mut command, &self.root, prompt, self.time_max)?;
@@ -220,7 +220,7 @@ impl RealHost {
     /// # Errors
     ///
     /// If it cannot be started with such a session.
-    pub fn command(&self, model: &ModelServer, session: &HostSession) -> io::Result<Command> {
+    pub fn command(&self, model: &ModelServer, session: &SessionChoice) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
         command.current_dir(self.project()).env_clear().envs(self.environment());
         match self.kind {
@@ -230,20 +230,48 @@ impl RealHost {
         Ok(command)
     }
 
-    fn prepare_claude(&self, command: &mut Command, model: &ModelServer, session: &HostSession) {
-        command.envs([
-            ("ANTHROPIC_BASE_URL", model.url().as_str()),
-            ("ANTHROPIC_API_KEY", "dummy"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            ("DISABLE_AUTOUPDATER", "1"),
-            ("DISABLE_TELEMETRY", "1"),
-        ]);
+    /// Returns how the host is started for a person at a terminal, who has used it before and trusts the
+    /// project.
+    ///
+    /// # Errors
+    ///
+    /// If what it keeps of its user cannot be written.
+    pub fn interactive(&self, model: &ModelServer) -> io::Result<Command> {
+        let mut command = Command::new(&self.program);
+        command.current_dir(self.project()).env_clear().envs(self.environment());
+        let project = self.project().display().to_string();
+        match self.kind {
+            HostKind::Claude => {
+                command.envs(claude_variables(&model.url()));
+                let file = self.config().join(".claude.json");
+                let known = fs::read(&file).unwrap_or_default();
+                let mut known: Value = serde_json::from_slice(&known).unwrap_or_else(|_| json!({}));
+                known["hasCompletedOnboarding"] = json!(true);
+                known["theme"] = json!("dark");
+                known["customApiKeyResponses"] = json!({"approved": ["dummy"], "rejected": []});
+                known["projects"][&project]["hasTrustDialogAccepted"] = json!(true);
+                fs::write(file, known.to_string())?;
+            }
+            HostKind::Codex => {
+                command.env(CODEX_KEY, "dummy");
+                let trust = format!("projects.{}.trust_level=\"trusted\"", json!(project));
+                for setting in codex_settings(&model.url()).iter().chain([&trust]) {
+                    command.args(["-c", setting]);
+                }
+            }
+        }
+        command.args(&self.arguments);
+        Ok(command)
+    }
+
+    fn prepare_claude(&self, command: &mut Command, model: &ModelServer, session: &SessionChoice) {
+        command.envs(claude_variables(&model.url()));
         // Not `--dangerously-skip-permissions`: it is refused to root, and the tests may run as root.
         command.args(["-p", "--output-format", "stream-json", "--verbose", "--allowedTools=Bash"]);
         match session {
-            HostSession::New => {}
-            HostSession::Named(id) => drop(command.args(["--session-id", id])),
-            HostSession::Resumed(id) => drop(command.args(["--resume", id])),
+            SessionChoice::New => {}
+            SessionChoice::Named(id) => drop(command.args(["--session-id", id])),
+            SessionChoice::Resumed(id) => drop(command.args(["--resume", id])),
         }
         command.args(&self.arguments);
     }
@@ -252,7 +280,7 @@ impl RealHost {
         &self,
         command: &mut Command,
         model: &ModelServer,
-        session: &HostSession,
+        session: &SessionChoice,
     ) -> io::Result<()> {
         command.env(CODEX_KEY, "dummy");
         command.args(["exec", "--json", "--skip-git-repo-check"]);
@@ -262,9 +290,9 @@ impl RealHost {
         }
         command.args(&self.arguments);
         match session {
-            HostSession::New => {}
-            HostSession::Named(_) => return Err(io::ErrorKind::Unsupported.into()),
-            HostSession::Resumed(id) => drop(command.args(["resume", id])),
+            SessionChoice::New => {}
+            SessionChoice::Named(_) => return Err(io::ErrorKind::Unsupported.into()),
+            SessionChoice::Resumed(id) => drop(command.args(["resume", id])),
         }
         command.arg("-");
         Ok(())
@@ -286,6 +314,16 @@ impl HostRun {
 
 fn events(stdout: &str) -> impl Iterator<Item = Value> {
     stdout.lines().filter_map(|line| serde_json::from_str(line).ok())
+}
+
+fn claude_variables(url: &str) -> [(&'static str, &str); 5] {
+    [
+        ("ANTHROPIC_BASE_URL", url),
+        ("ANTHROPIC_API_KEY", "dummy"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+    ]
 }
 
 fn codex_settings(url: &str) -> [String; 11] {

@@ -6,6 +6,7 @@
 mod coordinated;
 mod delivery;
 mod fate;
+mod fleet;
 mod oracle;
 mod people;
 mod phases;
@@ -26,7 +27,7 @@ use std::thread;
 use aldis_store::{MemoryStore, SqliteStore, Store};
 
 use self::coordinated::Stages;
-use self::fate::Shared;
+use self::fate::SharedFate;
 
 /// Events of one world, apart from those with which it calms down.
 pub const EVENTS_PER_WORLD: u64 = 400;
@@ -42,6 +43,8 @@ pub enum Machine {
     Run,
     /// Deliveries, by the coordinator of `aldis deliver`.
     Delivery,
+    /// Deliveries, by several coordinators and workers.
+    Fleet,
     /// Channels, by servers.
     Turns,
 }
@@ -68,6 +71,10 @@ pub enum Bug {
     LeftoverNotEnded,
     /// Every check is reported as passed.
     CheckAlwaysPasses,
+    /// A claim that ran out is handed out under the number that it had.
+    SameFence,
+    /// What is claimed counts as done.
+    DoneWhenClaimed,
 }
 
 /// What to simulate.
@@ -213,7 +220,7 @@ fn simulate(
     stages: &Stages,
     seed: u64,
 ) -> (SimTally, Result<u64, Violation>) {
-    let shared = Shared::new(spread(seed), options.faults, options.bug);
+    let shared = SharedFate::new(spread(seed), options.faults, options.bug);
     let replayed = seed.is_multiple_of(REPLAYED_EVERY) || options.backend != Backend::Memory;
     let extent = (EVENTS_PER_WORLD, replayed);
     let opened: Result<Arc<dyn Store>, Broken> = match &options.backend {
@@ -226,6 +233,7 @@ fn simulate(
     let result = opened.and_then(|inner| match options.machine {
         Machine::Phases => phases::play(&inner, &shared, extent),
         Machine::Turns => turns::play(&inner, &shared, extent),
+        Machine::Fleet => fleet::play(stages, &inner, &shared, extent),
         Machine::Run | Machine::Delivery => {
             coordinated::play(stages, options.machine, &inner, &shared, extent)
         }
@@ -245,5 +253,5 @@ fn spread(value: u64) -> u64 {
 }
 
 /// Every machine that is played.
-pub const MACHINES: [Machine; 4] =
-    [Machine::Phases, Machine::Run, Machine::Delivery, Machine::Turns];
+pub const MACHINES: [Machine; 5] =
+    [Machine::Phases, Machine::Run, Machine::Delivery, Machine::Fleet, Machine::Turns];

@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use aldis_testkit::model_server::{ModelServer, Reply, Script};
-use aldis_testkit::real_host::{HostKind, HostRun, HostSession, Installed, RealHost};
+use aldis_testkit::model_server::{ModelServer, Script, ScriptedReply};
+use aldis_testkit::real_host::{HostKind, HostRun, Installed, RealHost, SessionChoice};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -58,7 +58,7 @@ impl Bench {
         self.answer("Stop", call, &json!({"decision": "block", "reason": reason}));
     }
 
-    fn run(&self, model: &ModelServer, session: &HostSession) -> HostRun {
+    fn run(&self, model: &ModelServer, session: &SessionChoice) -> HostRun {
         let run = self.host.run(model, "do the task", session).unwrap();
         assert!(run.status.success(), "{}", run.text());
         run
@@ -72,7 +72,7 @@ impl Bench {
 }
 
 fn says(texts: &[&str]) -> ModelServer {
-    ModelServer::start(Script::new(texts.iter().map(|text| Reply::says(*text)))).unwrap()
+    ModelServer::start(Script::new(texts.iter().map(|text| ScriptedReply::says(*text)))).unwrap()
 }
 
 fn column<'a>(payloads: &'a [Value], key: &str) -> Vec<&'a Value> {
@@ -89,7 +89,7 @@ fn claude_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
     bench.block(Some(0), "REASON-0");
     bench.block(Some(1), "REASON-1");
     let model = says(&["first", "second", "third"]);
-    bench.run(&model, &HostSession::New);
+    bench.run(&model, &SessionChoice::New);
     let stops = bench.payloads("Stop");
     let expected = [
         "background_tasks",
@@ -122,7 +122,7 @@ fn claude_overrides_the_ninth_block_and_begins_anew_when_resumed() {
     let Some(bench) = Bench::new(HostKind::Claude) else { return };
     bench.block(None, "go on");
     let model = says(&["no"]);
-    let run = bench.run(&model, &HostSession::New);
+    let run = bench.run(&model, &SessionChoice::New);
     assert_eq!(bench.payloads("Stop").len(), 9);
     assert_eq!(model.main_requests().len(), 9);
     let warned = |event: &Value| {
@@ -133,7 +133,7 @@ fn claude_overrides_the_ninth_block_and_begins_anew_when_resumed() {
     let result = run.events().last().unwrap();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(false)));
 
-    let resumed = bench.run(&model, &HostSession::Resumed(run.session_id.clone().unwrap()));
+    let resumed = bench.run(&model, &SessionChoice::Resumed(run.session_id.clone().unwrap()));
     assert_eq!(resumed.session_id, run.session_id);
     let stops = bench.payloads("Stop");
     assert_eq!(stops.len(), 18);
@@ -147,9 +147,9 @@ fn claude_does_not_count_a_continuation_that_used_a_tool() {
     for call in 0..11 {
         bench.block(Some(call), "go on");
     }
-    let rounds = (0..12).flat_map(|_| [Reply::runs("echo ok"), Reply::says("no")]);
+    let rounds = (0..12).flat_map(|_| [ScriptedReply::runs("echo ok"), ScriptedReply::says("no")]);
     let model = ModelServer::start(Script::new(rounds)).unwrap();
-    bench.run(&model, &HostSession::New);
+    bench.run(&model, &SessionChoice::New);
     assert_eq!(bench.payloads("Stop").len(), 12);
     assert_eq!(model.main_requests().len(), 24);
     assert!(model.main_requests()[1].is_told("ok"));
@@ -163,12 +163,12 @@ fn codex_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
         bench.block(Some(call), "again");
     }
     let model = ModelServer::start(Script::new([
-        Reply::runs("echo ok"),
-        Reply::says("first"),
-        Reply::says("second"),
+        ScriptedReply::runs("echo ok"),
+        ScriptedReply::says("first"),
+        ScriptedReply::says("second"),
     ]));
     let model = model.unwrap();
-    bench.run(&model, &HostSession::New);
+    bench.run(&model, &SessionChoice::New);
     let stops = bench.payloads("Stop");
     let expected = [
         "cwd",
@@ -197,9 +197,9 @@ fn codex_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
 #[test]
 fn codex_begins_a_new_turn_when_resumed() {
     let Some(bench) = Bench::new(HostKind::Codex) else { return };
-    let run = bench.run(&says(&["one"]), &HostSession::New);
+    let run = bench.run(&says(&["one"]), &SessionChoice::New);
     let resumed =
-        bench.run(&says(&["two"]), &HostSession::Resumed(run.session_id.clone().unwrap()));
+        bench.run(&says(&["two"]), &SessionChoice::Resumed(run.session_id.clone().unwrap()));
     assert_eq!(resumed.session_id, run.session_id);
     let stops = bench.payloads("Stop");
     assert_eq!(column(&stops, "session_id"), [&json!(run.session_id); 2]);
@@ -212,16 +212,20 @@ fn codex_begins_a_new_turn_when_resumed() {
 fn codex_skips_a_hook_that_nobody_reviewed() {
     let Some(mut bench) = Bench::new(HostKind::Codex) else { return };
     bench.host = bench.host.reviewing_hooks();
-    let run = bench.run(&says(&["one"]), &HostSession::New);
+    let run = bench.run(&says(&["one"]), &SessionChoice::New);
     assert_eq!(bench.payloads("Stop"), [json!(null); 0], "{}", run.text());
 }
 
 #[test]
 fn claude_tells_of_its_agents_and_wakes_for_what_they_bring() {
     let Some(bench) = Bench::new(HostKind::Claude) else { return };
-    let replies = [Reply::delegates("the work"), Reply::says("waiting"), Reply::says("done")];
+    let replies = [
+        ScriptedReply::delegates("the work"),
+        ScriptedReply::says("waiting"),
+        ScriptedReply::says("done"),
+    ];
     let model = ModelServer::start(Script::new(replies).with_subagent("brought")).unwrap();
-    let run = bench.run(&model, &HostSession::New);
+    let run = bench.run(&model, &SessionChoice::New);
     let stopped = bench.payloads("SubagentStop");
     assert_eq!(column(&stopped, "last_assistant_message"), ["brought"], "{}", run.text());
     assert_eq!(column(&stopped, "session_id"), [&json!(run.session_id)]);
@@ -244,9 +248,13 @@ fn claude_tells_of_its_agents_and_wakes_for_what_they_bring() {
 #[test]
 fn codex_tells_of_its_agents_under_the_name_of_the_session() {
     let Some(bench) = Bench::new(HostKind::Codex) else { return };
-    let replies = [Reply::delegates("the work"), Reply::runs("sleep 1"), Reply::says("done")];
+    let replies = [
+        ScriptedReply::delegates("the work"),
+        ScriptedReply::runs("sleep 1"),
+        ScriptedReply::says("done"),
+    ];
     let model = ModelServer::start(Script::new(replies).with_subagent("brought")).unwrap();
-    let run = bench.run(&model, &HostSession::New);
+    let run = bench.run(&model, &SessionChoice::New);
     let stopped = bench.payloads("SubagentStop");
     assert_eq!(column(&stopped, "last_assistant_message"), ["brought"], "{}", run.text());
     assert_eq!(column(&stopped, "session_id"), [&json!(run.session_id)]);
@@ -267,7 +275,7 @@ fn a_hook_can_add_to_a_prompt() {
         let specific = json!({"hookEventName": "UserPromptSubmit", "additionalContext": "CONTEXT"});
         bench.answer("UserPromptSubmit", None, &json!({"hookSpecificOutput": specific}));
         let model = says(&["one"]);
-        bench.run(&model, &HostSession::New);
+        bench.run(&model, &SessionChoice::New);
         let asked = model.main_requests();
         assert_eq!(asked.len(), 1);
         assert!(asked[0].is_told("do the task"));
@@ -280,7 +288,7 @@ fn a_hook_can_add_to_a_prompt() {
 fn the_transcript_holds_the_last_message_or_will() {
     for kind in [HostKind::Claude, HostKind::Codex] {
         let Some(bench) = Bench::new(kind) else { return };
-        bench.run(&says(&["the last words"]), &HostSession::New);
+        bench.run(&says(&["the last words"]), &SessionChoice::New);
         let stop = &bench.payloads("Stop")[0];
         assert_eq!(stop["last_assistant_message"], "the last words");
         let transcript = fs::read_to_string(stop["transcript_path"].as_str().unwrap()).unwrap();

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::members::{Members, Raw, elements, string};
+use crate::receipt::is_report_command;
 
 /// What is known of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,13 @@ pub(crate) struct ToolInput {
     pub(crate) is_write: bool,
     /// How many lines it adds and removes.
     pub(crate) lines: Option<(u64, u64)>,
+}
+
+impl ToolInput {
+    /// Returns whether it is `aldis signal` and nothing else.
+    pub(crate) fn is_report(&self) -> bool {
+        self.is_command && is_report_command(&self.about)
+    }
 }
 
 /// Reads what a tool was told.
@@ -108,9 +116,17 @@ fn changed(old: &str, new: &str) -> (u64, u64) {
     ((new.len() - same) as u64, (old.len() - same) as u64)
 }
 
-const COMMANDS: [&str; 2] = ["command", "cmd"];
-const PATHS: [&str; 6] =
-    ["file_path", "notebook_path", "absolute_path", "filePath", "path", "target_file"];
+const COMMANDS: [&str; 3] = ["command", "cmd", "CommandLine"];
+const PATHS: [&str; 8] = [
+    "file_path",
+    "notebook_path",
+    "absolute_path",
+    "filePath",
+    "path",
+    "target_file",
+    "AbsolutePath",
+    "TargetFile",
+];
 const OTHERS: [&str; 9] =
     ["pattern", "query", "url", "skill", "question", "description", "subject", "prompt", "task"];
 /// Members of what is written into a file.

@@ -128,7 +128,8 @@ fn block(raw: Raw<'_>) -> Block<'_> {
 }
 
 fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Call<'a> {
-    Call { id: call.str("id"), name: call.str("name"), about: input, input }
+    let (id, name) = (call.str("id"), call.str("name"));
+    Call { id, name, about: input, input, ..Call::default() }
 }
 
 /// Returns the file or address that the input of a call is about.

@@ -19,6 +19,10 @@ pub(crate) enum Form {
     Labelled,
     /// `<exited with exit code 1>` is the last line. Copilot.
     Last,
+    /// `Command failed with exit code: 1.` is the last line. Kimi.
+    Sentence,
+    /// `Command exited with code 1` is the last line. Pi.
+    Exited,
 }
 
 /// How a call ended.
@@ -62,6 +66,16 @@ impl Form {
             Self::Header => return header(text),
             Self::First => text.strip_prefix("Exit code ").filter(|_| is_error),
             Self::Labelled => text.lines().rev().find_map(|line| line.strip_prefix("Exit Code: ")),
+            Self::Sentence => {
+                let last = text.trim_end().lines().next_back();
+                let code =
+                    last.and_then(|last| last.strip_prefix("Command failed with exit code: "));
+                code.and_then(|code| code.strip_suffix('.'))
+            }
+            Self::Exited => {
+                let last = text.trim_end().lines().next_back();
+                last.and_then(|last| last.strip_prefix("Command exited with code "))
+            }
             Self::Last => {
                 let last = text.trim_end().lines().next_back();
                 last.and_then(|last| last.strip_prefix("<exited with exit code "))

@@ -50,7 +50,7 @@ pub enum HostEvent {
         /// The exit code of a command, where the host names it.
         exit_code: Option<i64>,
     },
-    /// A call of one of Aldis' own tools was answered.
+    /// A call of one of Aldis' own tools, or of `aldis signal`, was answered.
     Answered(ToolAnswer),
     /// The host denied the agent a permission. Once per call, where the host says so at all.
     Denied {
@@ -97,11 +97,14 @@ pub enum HostEvent {
     },
 }
 
-/// The answer to a call of one of Aldis' own tools: what shows that the agent made the call.
+/// The answer to a call of one of Aldis' own tools, or to a shell's call of `aldis signal`: what shows
+/// that the agent made the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolAnswer {
     /// The host's id of the call; empty where it has none.
     pub call_id: String,
+    /// The line of a receipt: then it is the answer to a shell's call.
+    pub receipt: Option<String>,
     /// The ids in the answer that begin with [`CALL_ID`](aldis_signal::signal::CALL_ID).
     pub ids: Vec<String>,
     /// Whether a sub-agent made the call.

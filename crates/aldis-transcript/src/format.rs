@@ -1,113 +1,79 @@
 //! The forms of inputs, and which host writes which.
 
-use std::fmt;
-
 use super::detect;
+use aldis_signal::codes;
 
-/// The form of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Format {
-    /// Agent Client Protocol messages, one per line.
-    Acp,
-    /// Claude Code's transcript file; Qwen's has the same envelope.
-    ClaudeCode,
-    /// `claude -p --output-format stream-json` or `json`; Amp and Qwen write the same.
-    ClaudeStream,
-    /// `cline --json`.
-    Cline,
-    /// `codex exec --json`.
-    CodexExec,
-    /// Codex's rollout file.
-    CodexRollout,
-    /// Copilot's `events.jsonl` and `copilot -p --output-format json`.
-    Copilot,
-    /// `cursor-agent -p --output-format stream-json`.
-    CursorStream,
-    /// Cursor's transcript file.
-    CursorTranscript,
-    /// Droid's transcript file.
-    Droid,
-    /// `droid exec -o stream-json`.
-    DroidStream,
-    /// Gemini's session file.
-    GeminiSession,
-    /// `gemini -p --output-format stream-json`.
-    GeminiStream,
-    /// `goose run --output-format stream-json`.
-    Goose,
-    /// `opencode run --format json`, or its event bus.
-    OpenCode,
-    /// What an agent printed, as it is.
-    Text,
+codes! {
+    /// The form of an input. The names are stable.
+    #[non_exhaustive]
+    pub enum Format {
+        /// Agent Client Protocol messages, one per line.
+        Acp = "acp",
+        /// Antigravity's transcript of a conversation.
+        Antigravity = "antigravity",
+        /// `agy -p --output-format stream-json`.
+        AntigravityStream = "antigravity-stream",
+        /// Claude Code's transcript file; Qwen's has the same envelope.
+        ClaudeCode = "claude-code",
+        /// `claude -p --output-format stream-json` or `json`; Amp and Qwen write the same.
+        ClaudeStream = "claude-stream",
+        /// `cline --json`.
+        Cline = "cline",
+        /// `codex exec --json`.
+        CodexExec = "codex-exec",
+        /// Codex's rollout file.
+        CodexRollout = "codex-rollout",
+        /// Copilot's `events.jsonl` and `copilot -p --output-format json`.
+        Copilot = "copilot",
+        /// `cursor-agent -p --output-format stream-json`.
+        CursorStream = "cursor-stream",
+        /// Cursor's transcript file.
+        CursorTranscript = "cursor-transcript",
+        /// Droid's transcript file.
+        Droid = "droid",
+        /// `droid exec -o stream-json`.
+        DroidStream = "droid-stream",
+        /// Gemini's session file.
+        GeminiSession = "gemini-session",
+        /// `gemini -p --output-format stream-json`.
+        GeminiStream = "gemini-stream",
+        /// `goose run --output-format stream-json`.
+        Goose = "goose",
+        /// `kimi -p --output-format stream-json`.
+        KimiStream = "kimi-stream",
+        /// Kimi's journal of one agent.
+        KimiWire = "kimi-wire",
+        /// Kiro's session file.
+        Kiro = "kiro",
+        /// `opencode run --format json`, or its event bus; Kilo writes the same.
+        OpenCode = "opencode",
+        /// Pi's session file and `pi --mode json`; OpenClaw's files are the same.
+        Pi = "pi",
+        /// What an agent printed, as it is.
+        Text = "text",
+    }
 }
 
 impl Format {
-    /// All formats.
-    pub const ALL: [Self; 16] = [
-        Self::Acp,
-        Self::ClaudeCode,
-        Self::ClaudeStream,
-        Self::Cline,
-        Self::CodexExec,
-        Self::CodexRollout,
-        Self::Copilot,
-        Self::CursorStream,
-        Self::CursorTranscript,
-        Self::Droid,
-        Self::DroidStream,
-        Self::GeminiSession,
-        Self::GeminiStream,
-        Self::Goose,
-        Self::OpenCode,
-        Self::Text,
-    ];
-
-    /// Returns the stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Acp => "acp",
-            Self::ClaudeCode => "claude-code",
-            Self::ClaudeStream => "claude-stream",
-            Self::Cline => "cline",
-            Self::CodexExec => "codex-exec",
-            Self::CodexRollout => "codex-rollout",
-            Self::Copilot => "copilot",
-            Self::CursorStream => "cursor-stream",
-            Self::CursorTranscript => "cursor-transcript",
-            Self::Droid => "droid",
-            Self::DroidStream => "droid-stream",
-            Self::GeminiSession => "gemini-session",
-            Self::GeminiStream => "gemini-stream",
-            Self::Goose => "goose",
-            Self::OpenCode => "opencode",
-            Self::Text => "text",
-        }
-    }
-
     /// Returns whether a host writes this while it runs, for whoever reads its output.
     pub(crate) fn is_live(self) -> bool {
         !matches!(
             self,
-            Self::ClaudeCode
+            Self::Antigravity
+                | Self::ClaudeCode
                 | Self::CodexRollout
                 | Self::CursorTranscript
                 | Self::Droid
                 | Self::GeminiSession
+                | Self::KimiWire
+                | Self::Kiro
         )
     }
 
     /// Returns the format of this name. The name of a host stands for the form of its files; use
     /// [`Input::from_name`] where its streams may come too.
     pub fn from_name(name: &str) -> Option<Self> {
-        let exact = Self::ALL.into_iter().find(|format| format.name() == name);
-        exact.or_else(|| host_forms(name)?.first().copied())
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        Self::named(name).or_else(|| host_forms(name)?.first().copied())
     }
 }
 
@@ -175,9 +141,10 @@ impl Input {
 }
 
 /// The names of hosts, for messages and completion.
-pub const HOSTS: [&str; 12] = [
+pub const HOSTS: [&str; 17] = [
     "acp",
     "amp",
+    "antigravity",
     "claude-code",
     "cline",
     "codex",
@@ -186,7 +153,11 @@ pub const HOSTS: [&str; 12] = [
     "droid",
     "gemini",
     "goose",
+    "kilo",
+    "kimi",
+    "kiro",
     "opencode",
+    "pi",
     "qwen",
 ];
 
@@ -194,6 +165,7 @@ fn host_forms(host: &str) -> Option<&'static [Format]> {
     Some(match host {
         "acp" => &[Format::Acp],
         "amp" => &[Format::ClaudeStream],
+        "agy" | "antigravity" => &[Format::Antigravity, Format::AntigravityStream],
         "claude" | "claude-code" => &[Format::ClaudeCode, Format::ClaudeStream],
         "cline" => &[Format::Cline],
         "codex" => &[Format::CodexRollout, Format::CodexExec],
@@ -204,7 +176,10 @@ fn host_forms(host: &str) -> Option<&'static [Format]> {
         "droid" => &[Format::Droid, Format::DroidStream, Format::ClaudeStream],
         "gemini" => &[Format::GeminiSession, Format::GeminiStream],
         "goose" => &[Format::Goose],
-        "opencode" => &[Format::OpenCode],
+        "kimi" => &[Format::KimiWire, Format::KimiStream],
+        "kiro" => &[Format::Kiro],
+        "kilo" | "opencode" => &[Format::OpenCode],
+        "pi" => &[Format::Pi],
         "qwen" => &[Format::ClaudeStream, Format::ClaudeCode],
         _ => return None,
     })

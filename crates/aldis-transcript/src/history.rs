@@ -16,7 +16,7 @@ pub(crate) struct Link<'a> {
     pub(crate) id: Option<Cow<'a, str>>,
     pub(crate) parent: Parent<'a>,
     pub(crate) session: Option<Cow<'a, str>>,
-    pub(crate) standing: Standing,
+    pub(crate) standing: EntryStanding,
     /// An entry with the same id is an older version of this one.
     pub(crate) is_version: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Parent<'a> {
 
 /// What an entry means for the conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum EntryStanding {
     /// Typed by a human: a turn begins.
     Typed,
     /// Any other part of the conversation.
@@ -97,7 +97,7 @@ struct Node {
     parent: Option<u32>,
     session: Option<u64>,
     words: u64,
-    standing: Standing,
+    standing: EntryStanding,
     is_rewound: bool,
 }
 
@@ -132,7 +132,7 @@ impl History {
         let standing = link.standing;
         let parent = self.parent(link, number, session);
         self.nodes.push(Node { id, parent, session, words, standing, is_rewound: false });
-        if standing != Standing::Side {
+        if standing != EntryStanding::Side {
             self.last.insert(session.unwrap_or_default(), number);
             self.standing.push(number);
         }
@@ -168,7 +168,7 @@ impl History {
             if let Some(id) = node.id.filter(|_| is_forgotten) {
                 self.by_id.remove(&id);
             }
-            if node.standing == Standing::Typed && turns > 0 {
+            if node.standing == EntryStanding::Typed && turns > 0 {
                 turns -= 1;
                 if turns == 0 {
                     break;
@@ -216,7 +216,7 @@ impl History {
             Some(session) => self.last.get(&session).or_else(|| self.last.get(&0)).copied(),
             None => self.standing.last().copied(),
         };
-        let before = before.filter(|_| link.standing != Standing::Side);
+        let before = before.filter(|_| link.standing != EntryStanding::Side);
         match &link.parent {
             Parent::Before => before,
             Parent::Root => None,
@@ -228,7 +228,7 @@ impl History {
                     // whole history. Where the history begins late, a prompt on an unknown entry went
                     // back to one before it, and what came since was taken back.
                     self.forward.push((number, parent));
-                    before.filter(|_| !(self.is_late && link.standing == Standing::Typed))
+                    before.filter(|_| !(self.is_late && link.standing == EntryStanding::Typed))
                 })
             }
         }
@@ -258,7 +258,7 @@ impl History {
             let node = &self.nodes[number];
             let is_foreign = self.session.is_some()
                 && node.session.is_some_and(|session| Some(session) != self.session);
-            if is_foreign || matches!(node.standing, Standing::Side | Standing::Team) {
+            if is_foreign || matches!(node.standing, EntryStanding::Side | EntryStanding::Team) {
                 continue;
             }
             best = best.max(self.written_about(number));
@@ -270,7 +270,7 @@ impl History {
     fn written_about(&self, leaf: usize) -> Option<usize> {
         let mut number = leaf;
         for _ in 0..NOTES_MAX {
-            if self.nodes[number].standing != Standing::Note {
+            if self.nodes[number].standing != EntryStanding::Note {
                 return Some(number);
             }
             number = self.up(number)?;
@@ -291,7 +291,7 @@ impl Live {
     /// Returns why an entry is not part of the conversation, if it is not.
     pub(crate) fn dead(&self, number: u32) -> Option<&'static str> {
         let node = self.nodes.get(number as usize)?;
-        let is_live = self.on_branch[number as usize] || node.standing == Standing::Side;
+        let is_live = self.on_branch[number as usize] || node.standing == EntryStanding::Side;
         if is_live && !node.is_rewound {
             return None;
         }

@@ -3,28 +3,30 @@
 //! Each host has one decoder that turns a line into [`Entry`]s; messages, host events and line
 //! summaries are folds over their items. What a host writes is therefore understood in one place.
 
+mod origin;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
+pub(crate) use self::origin::{INTERRUPTED, host, is_feedback, system, tool, user};
 use super::ending::Form;
 use super::events::trouble::{self, Kind};
-use super::history::{Link, Rewind, Standing};
+use super::history::{EntryStanding, Link, Rewind};
 use super::json::Malformed;
 use super::members::{Members, Raw, list};
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::signal::CALL_ID;
 use aldis_signal::time::Timestamp;
 
+/// What a line says, if it is in the host's form.
+pub(crate) type Decoded<'a> = Result<Vec<Entry<'a>>, Malformed>;
+
 /// Reads the lines of one format.
 pub(crate) trait Decode: fmt::Debug {
     /// Decodes one line. Must change nothing before it knows that the line is well formed. Of what
     /// is not `wanted`, only the agent's own words need be decoded.
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed>;
+    fn decode<'a>(&mut self, line: &Members<'a>, wanted: &Wanted<'_>) -> Decoded<'a>;
 
     /// Returns whether lines repeat what others said, in [`Part::Copy`].
     fn repeats(&self) -> bool {
@@ -208,7 +210,11 @@ pub(crate) struct Text<'a> {
     pub(crate) is_excuse: bool,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    pub(crate) fn new(by: Origin, part: Part<'a>, text: Cow<'a, str>) -> Self {
+        Self { by, part, text, is_interim: false, is_excuse: false }
+    }
+
     /// Returns whether these words only repeat others.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(self.part, Part::Copy | Part::Outcome)
@@ -242,6 +248,8 @@ pub(crate) struct Call<'a> {
     pub(crate) about: Option<Raw<'a>>,
     /// What the tool was told, where it is told here.
     pub(crate) input: Option<Raw<'a>>,
+    /// Its id is the stream's own, and not the one by which the host knows the call.
+    pub(crate) is_numbered: bool,
 }
 
 /// The answer to a call.
@@ -346,8 +354,8 @@ impl<'a> Entry<'a> {
         self.is_side = self.agent.as_deref() != Some(agent);
         if let Some(link) = &mut self.link {
             link.standing = match (self.is_side, link.standing) {
-                (true, _) => Standing::Side,
-                (false, Standing::Side) => Standing::Spoken,
+                (true, _) => EntryStanding::Side,
+                (false, EntryStanding::Side) => EntryStanding::Spoken,
                 (false, standing) => standing,
             };
         }
@@ -362,9 +370,7 @@ impl<'a> Item<'a> {
 
     /// Words of the agent.
     pub(crate) fn text(part: Part<'a>, text: impl Into<Cow<'a, str>>) -> Self {
-        let text = text.into();
-        let by = Origin::assistant();
-        Self::Text(Text { by, part, text, is_interim: false, is_excuse: false })
+        Self::Text(Text::new(Origin::assistant(), part, text.into()))
     }
 
     /// Something a user says, or somebody in a user's name.
@@ -392,6 +398,21 @@ impl<'a> Item<'a> {
     /// A line beside the conversation.
     pub(crate) fn record(by: Origin) -> Self {
         Self::Record { by, value: None }
+    }
+
+    /// A call that is told here with its input.
+    pub(crate) fn call(id: Cow<'a, str>, name: Cow<'a, str>, input: Option<Raw<'a>>) -> Self {
+        Self::Call(Call { id, name, about: input, input, ..Call::default() })
+    }
+
+    /// The host's last word, of which it says no more.
+    pub(crate) fn end(verdict: Verdict) -> Self {
+        Self::End { verdict, what: None }
+    }
+
+    /// The host's last word: it failed.
+    pub(crate) fn failed(what: Cow<'a, str>) -> Self {
+        Self::End { verdict: Verdict::Failure, what: Some(what) }
     }
 
     /// The end of what the entry's channel said.
@@ -440,57 +461,4 @@ pub(crate) const CLAUDE_TOKENS: [&str; 8] = [
     "outputTokens",
     "cacheReadInputTokens",
     "cacheCreationInputTokens",
-];
-
-/// Returns the origin of something a tool printed, was told, or the agent only thought.
-pub(crate) fn tool(detail: impl Into<String>) -> Origin {
-    Origin::new(Role::Tool).with_detail(detail)
-}
-
-/// Returns the origin of something the host wrote.
-pub(crate) fn host(detail: impl Into<String>) -> Origin {
-    Origin::new(Role::Host).with_detail(detail)
-}
-
-/// Returns the origin of text in the system's name.
-pub(crate) fn system(detail: impl Into<String>) -> Origin {
-    Origin::new(Role::System).with_detail(detail)
-}
-
-/// Returns the origin of something a user wrote or that was written in a user's name.
-pub(crate) fn user(text: &str) -> Origin {
-    let text = text.trim_start();
-    if is_feedback(text) {
-        return host("hook feedback");
-    }
-    if NOTICES.iter().any(|start| text.starts_with(start)) {
-        return host("notice");
-    }
-    Origin::new(Role::User).with_detail("prompt")
-}
-
-/// Returns whether a text is what a hook answered to the agent.
-pub(crate) fn is_feedback(text: &str) -> bool {
-    FEEDBACK.iter().any(|start| text.starts_with(start))
-}
-
-/// How a line begins that says that a user interrupted the agent.
-pub(crate) const INTERRUPTED: &str = "[Request interrupted by user";
-
-/// How hooks' feedback begins that hosts write in a user's name without marking it.
-const FEEDBACK: [&str; 2] = ["Stop hook feedback:", "<hook_prompt"];
-
-/// How other texts begin that hosts write in a user's name without marking them.
-const NOTICES: [&str; 11] = [
-    INTERRUPTED,
-    "<local-command-",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<system-reminder>",
-    "<task-notification>",
-    "<environment_context>",
-    "<user_instructions>",
-    "<turn_aborted>",
-    "<permissions instructions>",
-    "# AGENTS.md instructions",
 ];

@@ -29,6 +29,7 @@ mod lines;
 mod members;
 mod messages;
 mod out;
+mod receipt;
 mod summary;
 
 use std::fmt;
@@ -41,6 +42,7 @@ use item::{Decode, Entry, Wanted, decode_line};
 use lines::{Lines, trim};
 use messages::{Messages, Source};
 use out::Out;
+pub use receipt::{RECEIPT, is_report_command};
 pub use summary::{LineSummary, Mark, summarize, summarize_of_agent};
 
 use aldis_signal::message::{Message, Origin};

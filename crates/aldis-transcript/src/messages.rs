@@ -16,7 +16,7 @@ use calls::Calls;
 pub(crate) use context::Source;
 use context::{Context, Where};
 use copies::Copies;
-use open::Open;
+use open::OpenMessage;
 use versions::Versions;
 
 use super::content::{path, text_of};
@@ -32,13 +32,13 @@ use aldis_signal::message::{Message, Origin, Role};
 pub(crate) struct Messages {
     calls: Calls,
     /// The message that may go on, by channel.
-    open: HashMap<String, Open>,
+    open: HashMap<String, OpenMessage>,
     history: History,
     /// Whether messages wait for the end of the input, where it is not followed.
     holds_back: bool,
     held: Vec<Held>,
     /// The last messages that are complete and hold nothing of interest.
-    quiet: VecDeque<Open>,
+    quiet: VecDeque<OpenMessage>,
     copies: Copies,
     /// Whether the format has copies at all.
     repeats: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Messages {
 enum Held {
     Message(Option<u32>, Message),
     /// A message of the agent: which of its parts are live is known at the end.
-    Parts(Open),
+    Parts(OpenMessage),
 }
 
 impl Messages {
@@ -141,7 +141,7 @@ impl Messages {
             Item::Start { id } => {
                 self.close(context.channel, out);
                 let by = context.place(Origin::assistant());
-                let open = Open::unfinished(id.map(Cow::into_owned), by);
+                let open = OpenMessage::unfinished(id.map(Cow::into_owned), by);
                 self.open.insert(context.channel.into(), open);
             }
             Item::Stop => {
@@ -186,7 +186,7 @@ impl Messages {
                 if let Some(before) = before.filter(|open| open.is_complete) {
                     self.give(before, out);
                 }
-                let mut open = Open::new(context.id.map(str::to_owned), by);
+                let mut open = OpenMessage::new(context.id.map(str::to_owned), by);
                 open.index = Some(self.index(context, out));
                 open.add(&text, None, context.at);
                 open.matters = context.wanted.matters();
@@ -217,22 +217,25 @@ impl Messages {
             Part::Copy => self.copies.note_copy(context, by, text.into_owned()),
             Part::Outcome => {
                 if !self.has_agent_text {
-                    let text =
-                        Text { by, part: Part::Whole, text, is_interim: false, is_excuse: false };
-                    self.text(context, text, out);
+                    self.text(context, Text::new(by, Part::Whole, text), out);
                 }
             }
         }
     }
 
     /// Returns the message that a block belongs to. Pieces that came before it are copies.
-    fn block_of(&mut self, context: &mut Context<'_>, by: Origin, out: &mut Out<'_>) -> &mut Open {
+    fn block_of(
+        &mut self,
+        context: &mut Context<'_>,
+        by: Origin,
+        out: &mut Out<'_>,
+    ) -> &mut OpenMessage {
         let open = self.open.get(context.channel);
-        let goes_on = |open: &Open| {
+        let goes_on = |open: &OpenMessage| {
             open.is_complete && context.id.is_some() && open.id.as_deref() == context.id
         };
         if !open.is_some_and(goes_on) {
-            let mut new = Open::new(context.id.map(str::to_owned), by.clone());
+            let mut new = OpenMessage::new(context.id.map(str::to_owned), by.clone());
             match self.open.remove(context.channel) {
                 Some(before) if before.is_complete => self.give(before, out),
                 Some(draft) => new.is_unfinished = draft.is_unfinished,
@@ -249,13 +252,19 @@ impl Messages {
     }
 
     /// Returns the message that a piece belongs to.
-    fn draft_of(&mut self, context: &Context<'_>, by: Origin, out: &mut Out<'_>) -> &mut Open {
-        let is_other = |open: &Open| context.id.is_some() && open.id.as_deref() != context.id;
+    fn draft_of(
+        &mut self,
+        context: &Context<'_>,
+        by: Origin,
+        out: &mut Out<'_>,
+    ) -> &mut OpenMessage {
+        let is_other =
+            |open: &OpenMessage| context.id.is_some() && open.id.as_deref() != context.id;
         if self.open.get(context.channel).is_some_and(is_other) {
             self.close(context.channel, out);
         }
         let open = self.open.entry(context.channel.into());
-        let open = open.or_insert_with(|| Open::new(context.id.map(str::to_owned), by));
+        let open = open.or_insert_with(|| OpenMessage::new(context.id.map(str::to_owned), by));
         open.is_unfinished = true;
         open
     }
@@ -353,7 +362,7 @@ impl Messages {
     }
 
     /// Gives out a message that is complete.
-    fn give(&mut self, mut open: Open, out: &mut Out<'_>) {
+    fn give(&mut self, mut open: OpenMessage, out: &mut Out<'_>) {
         if open.is_empty() {
             return;
         }
@@ -387,7 +396,8 @@ impl Messages {
             Channels::Own => self.close(own, out),
             Channels::Named(channel) => self.close(&channel, out),
             Channels::All => {
-                let mut all: Vec<Open> = std::mem::take(&mut self.open).into_values().collect();
+                let mut all: Vec<OpenMessage> =
+                    std::mem::take(&mut self.open).into_values().collect();
                 all.sort_by_key(|open| (open.index.unwrap_or(u64::MAX), open.entry()));
                 all.into_iter().for_each(|open| self.give(open, out));
             }
@@ -396,16 +406,18 @@ impl Messages {
 
     fn abort(&mut self, own: &str, channels: Channels<'_>) {
         match channels {
-            Channels::Own => self.open.get_mut(own).into_iter().for_each(Open::abort),
-            Channels::Named(name) => self.open.get_mut(&*name).into_iter().for_each(Open::abort),
-            Channels::All => self.open.values_mut().for_each(Open::abort),
+            Channels::Own => self.open.get_mut(own).into_iter().for_each(OpenMessage::abort),
+            Channels::Named(name) => {
+                self.open.get_mut(&*name).into_iter().for_each(OpenMessage::abort);
+            }
+            Channels::All => self.open.values_mut().for_each(OpenMessage::abort),
         }
     }
 
     /// Takes copies at their word where nothing else said what they say.
     fn confirm_copies(&mut self, out: &mut Out<'_>) {
         for pending in self.copies.take_unconfirmed() {
-            let mut open = Open::new(pending.id, pending.by);
+            let mut open = OpenMessage::new(pending.id, pending.by);
             open.index = Some(out.next_index());
             open.matters = true;
             open.add(&pending.text, None, pending.at);

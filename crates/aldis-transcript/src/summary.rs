@@ -5,10 +5,12 @@
 //! has answered, used a tool or asked something.
 
 use super::Format;
-use super::history::Standing;
+use super::about::tool_input;
+use super::history::EntryStanding;
 use super::hosts::decoder;
 use super::item::{Entry, Item, Wanted, decode_line};
 use super::lines::trim;
+use super::receipt::receipt_in;
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -31,6 +33,8 @@ pub enum Mark {
         id: String,
         /// The tool.
         name: String,
+        /// Whether it is a shell that runs `aldis signal` and nothing else.
+        reports: bool,
     },
     /// Something else than a prompt is said to the agent: hook feedback, a notice, a summary.
     Notice,
@@ -42,6 +46,8 @@ pub enum Mark {
         id: String,
         /// The ids of ours in the answer.
         ids: Vec<String>,
+        /// The line of a receipt in the answer, if there is one.
+        receipt: Option<String>,
     },
     /// The agent says something.
     Text,
@@ -105,7 +111,7 @@ impl LineSummary {
         let link = entry.link.as_ref();
         let own = link.and_then(|link| link.session.as_deref());
         let is_foreign = own.zip(session).is_some_and(|(own, session)| own != session);
-        let is_team = link.is_some_and(|link| link.standing == Standing::Team);
+        let is_team = link.is_some_and(|link| link.standing == EntryStanding::Team);
         if is_foreign || is_team || entry.is_side && !of_agent {
             return;
         }
@@ -128,8 +134,16 @@ fn mark(item: &Item<'_>) -> Option<Mark> {
         Item::Prompt { text, .. } if text.trim().is_empty() => return None,
         Item::Prompt { by, .. } if by.role == Role::User => Mark::Prompt,
         Item::Prompt { .. } => Mark::Notice,
-        Item::Call(call) => Mark::Call { id: call.id.to_string(), name: call.name.to_string() },
-        Item::Result(result) => Mark::Result { id: result.id.to_string(), ids: result.ids() },
+        Item::Call(call) => Mark::Call {
+            id: call.id.to_string(),
+            name: call.name.to_string(),
+            reports: tool_input(call.about.or(call.input)).is_report(),
+        },
+        Item::Result(result) => Mark::Result {
+            id: result.id.to_string(),
+            ids: result.ids(),
+            receipt: receipt_in(result),
+        },
         _ => return None,
     })
 }

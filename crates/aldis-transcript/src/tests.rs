@@ -5,6 +5,7 @@ mod detection;
 mod hosts;
 mod late;
 mod long;
+mod more_hosts;
 
 use std::path::PathBuf;
 
@@ -17,10 +18,12 @@ const FINAL: &str = "The retry port is complete: all 61 tests pass and the docs 
                      SIGNAL: AUTO_COMPLETE";
 
 /// Every stream and transcript among the samples whose agent ends with the marker.
-pub(crate) const SAMPLES: [(&str, Format); 18] = [
+pub(crate) const SAMPLES: [(&str, Format); 26] = [
     ("acp/v1_turn.jsonl", Format::Acp),
     ("acp/v2_draft_turn.jsonl", Format::Acp),
     ("amp/stream.jsonl", Format::ClaudeStream),
+    ("antigravity/stream.jsonl", Format::AntigravityStream),
+    ("antigravity/transcript.jsonl", Format::Antigravity),
     ("claude_code/stream.jsonl", Format::ClaudeStream),
     ("claude_code/transcript.jsonl", Format::ClaudeCode),
     ("cline/run_stream.jsonl", Format::Cline),
@@ -35,7 +38,13 @@ pub(crate) const SAMPLES: [(&str, Format); 18] = [
     ("gemini/session.jsonl", Format::GeminiSession),
     ("gemini/stream.jsonl", Format::GeminiStream),
     ("goose/stream.jsonl", Format::Goose),
+    ("kilo/run_stream.jsonl", Format::OpenCode),
+    ("kimi/stream.jsonl", Format::KimiStream),
+    ("kimi/wire.jsonl", Format::KimiWire),
+    ("kiro/session.jsonl", Format::Kiro),
     ("opencode/run_stream.jsonl", Format::OpenCode),
+    ("pi/session.jsonl", Format::Pi),
+    ("pi/stream.jsonl", Format::Pi),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "the samples are files; only tests read them")]
@@ -117,6 +126,8 @@ fn look_alikes_of_the_samples_are_told_apart() {
     for (path, roles) in [
         ("acp/v1_turn.jsonl", "tool assistant"),
         ("amp/stream.jsonl", "tool assistant"),
+        ("antigravity/stream.jsonl", "tool assistant"),
+        ("antigravity/transcript.jsonl", "user tool tool host assistant"),
         ("claude_code/stream.jsonl", "tool assistant subagent assistant"),
         ("codex/exec_stream.jsonl", "tool assistant"),
         ("codex/rollout.jsonl", "system user tool assistant host system assistant"),
@@ -127,7 +138,13 @@ fn look_alikes_of_the_samples_are_told_apart() {
         ("droid/transcript.jsonl", "user tool assistant"),
         ("gemini/session.jsonl", "user tool assistant assistant"),
         ("gemini/stream.jsonl", "tool assistant"),
+        ("kilo/run_stream.jsonl", "tool assistant"),
+        ("kimi/stream.jsonl", "tool assistant"),
+        ("kimi/wire.jsonl", "user tool assistant"),
+        ("kiro/session.jsonl", "user tool assistant assistant"),
         ("opencode/run_stream.jsonl", "tool assistant"),
+        ("pi/session.jsonl", "user tool assistant"),
+        ("pi/stream.jsonl", "user tool assistant"),
     ] {
         let messages = read(&sample(path));
         let marked = messages.iter().filter(|message| message.text.contains("SIGNAL"));
@@ -202,9 +219,9 @@ fn documents_and_lists() {
 
 #[test]
 fn names_and_detection() {
-    for format in Format::ALL {
-        assert_eq!(Format::from_name(format.name()), Some(format));
-        assert!(Input::from_name(format.name()).is_some());
+    for format in Format::ALL.iter().copied() {
+        assert_eq!(Format::from_name(format.as_str()), Some(format));
+        assert!(Input::from_name(format.as_str()).is_some());
     }
     for host in HOSTS {
         assert!(Format::from_name(host).is_some() && Input::from_name(host).is_some(), "{host}");

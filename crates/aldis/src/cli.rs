@@ -3,6 +3,7 @@
 mod agent_reaper;
 mod attach;
 mod auto;
+mod check_flags;
 mod completions;
 mod config;
 mod control;
@@ -14,6 +15,7 @@ mod doctor;
 mod explain;
 mod groups;
 mod hook;
+mod host_flags;
 mod init;
 mod install;
 mod log;
@@ -21,9 +23,11 @@ mod logging;
 mod man;
 mod mcp;
 mod output;
+mod phase_check;
 mod plan;
 mod postmortem;
 mod prompt;
+mod proof;
 mod replay;
 mod report;
 mod run;
@@ -40,6 +44,7 @@ mod trust;
 mod uninstall;
 mod watch;
 mod why;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -110,12 +115,15 @@ enum Command {
     Man(man::ManArgs),
     Mcp(mcp::McpArgs),
     Output(output::OutputArgs),
+    PhaseCheck(phase_check::PhaseCheckArgs),
     /// Pause a run
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
     Postmortem(postmortem::PostmortemArgs),
     Prompt(prompt::PromptArgs),
+    #[command(subcommand)]
+    Proof(proof::ProofCommand),
     Replay(replay::ReplayArgs),
     Report(report::ReportArgs),
     /// Resume a paused run
@@ -137,6 +145,7 @@ enum Command {
     Uninstall(uninstall::UninstallArgs),
     Watch(watch::WatchArgs),
     Why(why::WhyArgs),
+    Worker(worker::WorkerArgs),
 }
 
 impl Command {
@@ -144,7 +153,7 @@ impl Command {
     fn logs(&self) -> Option<Manner> {
         match self {
             Self::Hook(_) | Self::AgentReaper(_) | Self::DemoAgent(_) => None,
-            Self::Serve(_) => Some(Manner::Service),
+            Self::Serve(_) | Self::Worker(_) => Some(Manner::Service),
             Self::Watch(_) => Some(Manner::FullScreen),
             _ => Some(Manner::Lines),
         }
@@ -247,10 +256,12 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Mcp(args) => mcp::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Output(args) => output::run(io, &args),
+        Command::PhaseCheck(args) => phase_check::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
         Command::Plan(command) => plan::run(io, command),
         Command::Postmortem(args) => postmortem::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
+        Command::Proof(command) => proof::run(io, &command),
         Command::Replay(args) => replay::run(io, &args),
         Command::Report(args) => report::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
@@ -268,6 +279,7 @@ fn perform(io: &mut Io, command: Command) -> Result<Outcome, CommandError> {
         Command::Tell(args) => control::tell(io, &args),
         Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
+        Command::Worker(args) => worker::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     }
 }

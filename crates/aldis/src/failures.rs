@@ -84,7 +84,7 @@ pub(crate) fn latest(directory: &Path, count: usize) -> Vec<Failure> {
 }
 
 /// Makes the state directory, for its owner alone, as the store would.
-fn create(directory: &Path) -> io::Result<()> {
+pub(crate) fn create(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

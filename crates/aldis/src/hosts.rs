@@ -4,6 +4,7 @@
 //! registers the hook in the host's settings and checks that it works. Neither names a host: they
 //! ask its `HostSpec`.
 
+mod antigravity;
 pub(crate) mod calls;
 mod claude_code;
 mod cline;
@@ -11,6 +12,7 @@ mod codex;
 mod copilot;
 mod cursor;
 mod droid;
+mod earendil_pi;
 mod env;
 mod gemini;
 mod goose;
@@ -18,9 +20,13 @@ pub(crate) mod headless;
 pub(crate) mod hook;
 mod host;
 pub(crate) mod install;
+mod kilo;
+mod kimi;
+mod kiro;
 mod openclaw;
 mod opencode;
 mod qwen;
+pub(crate) mod receipt;
 mod sourcegraph_amp;
 pub(crate) mod spec;
 pub(crate) mod spool;
@@ -34,11 +40,13 @@ pub use hook::auto_state;
 pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, parse};
 #[doc(hidden)] // For the simulator.
 pub use hook::live;
+pub(crate) use hook::queue;
 pub use hook::state_file;
 pub use host::{BlockCap, Host, UnknownHost};
 
 /// Every host, by name. A new one is its file and a line here.
-pub(crate) static ALL: [Host; 10] = [
+pub(crate) static ALL: [Host; 13] = [
+    Host(&antigravity::SPEC),
     Host(&claude_code::SPEC),
     Host(&codex::SPEC),
     Host(&copilot::SPEC),
@@ -46,13 +54,16 @@ pub(crate) static ALL: [Host; 10] = [
     Host(&droid::SPEC),
     Host(&gemini::SPEC),
     Host(&goose::SPEC),
+    Host(&kilo::SPEC),
     Host(&openclaw::SPEC),
     Host(&opencode::SPEC),
+    Host(&earendil_pi::SPEC),
     Host(&qwen::SPEC),
 ];
 
-/// Hosts without hooks: they can be run, and not registered with.
-static HEADLESS_ONLY: [Host; 1] = [Host(&sourcegraph_amp::SPEC)];
+/// Hosts without hooks that could hold a session: they can be run, and not registered with.
+static HEADLESS_ONLY: [Host; 3] =
+    [Host(&kimi::SPEC), Host(&kiro::SPEC), Host(&sourcegraph_amp::SPEC)];
 
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,11 @@ pub mod hosts;
 mod io;
 mod mcp;
 mod notify;
+mod proof;
+mod receipts;
 mod server;
 mod settings;
+mod telemetry;
 mod tui;
 pub mod view;
 

@@ -12,22 +12,25 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use aldis_engine::Engine;
+use aldis_machine::calls::Call;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::host::{CallerSource, HttpCaller, of_variables};
-use crate::app::calls::answer::{CallReply, Refused, Rule};
-use crate::app::calls::{self, caller::Caller};
+pub(crate) use self::host::{CallerSource, of_variables};
+use crate::app::calls::answer::{CallReply, RefusalRule, Refused};
+use crate::app::calls::{self, caller::Caller, elsewhere};
 use crate::error::CommandError;
 use crate::notify;
 use crate::settings::clock;
+use crate::settings::remote::{CALL_PATIENCE, Remote};
 
 /// The tools, as clients see them.
 const TOOLS: &str = include_str!("mcp/tools.json");
@@ -35,8 +38,8 @@ const TOOLS: &str = include_str!("mcp/tools.json");
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 const INSTRUCTIONS: &str = "Tools to report to Aldis, which keeps you working until the job is \
     done: complete, progress, blocked, ask_human, verdict, end_turn; status shows what is expected. \
-    Prefer a call to writing the same in your message. A call is no end: end your turn when its \
-    answer says so.";
+    Prefer a call to writing the same in your message. A call does not end your turn: end it when \
+    the answer says so.";
 
 static LISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     let mut tools: Vec<Tool> = serde_json::from_str(TOOLS).unwrap_or_default();
@@ -52,6 +55,8 @@ static LISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 pub(crate) struct AldisServer {
     store: Arc<StoreOfCalls>,
     known: CallerSource,
+    /// The server that keeps the runs, if that is another one.
+    remote: Option<Arc<Remote>>,
 }
 
 /// The store, opened at the first call that needs it and again after it failed.
@@ -74,15 +79,20 @@ impl StoreOfCalls {
 
 impl AldisServer {
     /// A server of its own store, for one host.
-    pub(crate) fn of_host(state_dir: Option<PathBuf>, known: CallerSource) -> Self {
+    pub(crate) fn of_host(
+        state_dir: Option<PathBuf>,
+        known: CallerSource,
+        remote: Option<Remote>,
+    ) -> Self {
         let engine = Mutex::new(None);
-        Self { store: Arc::new(StoreOfCalls { state_dir, engine }), known }
+        let store = Arc::new(StoreOfCalls { state_dir, engine });
+        Self { store, known, remote: remote.map(Arc::new) }
     }
 
     /// A server that shares the store of others.
     pub(crate) fn of_engine(engine: Arc<Engine>, known: CallerSource) -> Self {
         let engine = Mutex::new(Some(engine));
-        Self { store: Arc::new(StoreOfCalls { state_dir: None, engine }), known }
+        Self { store: Arc::new(StoreOfCalls { state_dir: None, engine }), known, remote: None }
     }
 
     /// Does something with the store on a thread that may wait for it.
@@ -97,6 +107,53 @@ impl AldisServer {
             Ok(act(&engine, &caller))
         });
         done.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Sends something to the server that keeps the runs, on a thread that may wait.
+    async fn post<T: DeserializeOwned + Send + 'static>(
+        &self,
+        remote: &Arc<Remote>,
+        path: &'static str,
+        body: Value,
+    ) -> Result<T, String> {
+        let remote = Arc::clone(remote);
+        let sent = tokio::task::spawn_blocking(move || remote.post(path, &body, CALL_PATIENCE));
+        match sent.await {
+            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Reads something about the caller's run, here or at the server that keeps it.
+    async fn read(
+        &self,
+        caller: Caller,
+        what: &'static str,
+        name: String,
+    ) -> Result<Value, String> {
+        if let Some(remote) = &self.remote {
+            let body = elsewhere::read(&caller, what, &name);
+            let mut answer: Map<String, Value> = self.post(remote, elsewhere::READ, body).await?;
+            return Ok(answer.remove("result").unwrap_or_default());
+        }
+        self.with_store(caller, move |engine, caller| read(engine, caller, what, &name)).await?
+    }
+
+    /// Reports something, here or at the server that keeps the run.
+    async fn report(&self, caller: Caller, call: Call) -> CallReply {
+        let reported = match &self.remote {
+            Some(remote) => {
+                let body = elsewhere::call(None, &caller, &calls::without_secrets(&call));
+                self.post(remote, elsewhere::CALLS, body).await
+            }
+            None => {
+                let report = move |engine: &Engine, caller: &Caller| {
+                    calls::call(engine, clock::wall(), caller, call)
+                };
+                self.with_store(caller, report).await
+            }
+        };
+        reported.unwrap_or_else(|error| calls::unavailable(&error))
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
@@ -133,7 +190,7 @@ impl ServerHandler for AldisServer {
         }
         let caller = self.caller(&context);
         if name == "status" {
-            let status = self.with_store(caller, answers::status).await;
+            let status = self.read(caller, STATUS, String::new()).await;
             let status = status.unwrap_or_else(|error| json!(calls::unavailable(&error)));
             return Ok(CallToolResult::structured(status).into());
         }
@@ -143,17 +200,12 @@ impl ServerHandler for AldisServer {
             Ok(call) => call,
             Err(error) => {
                 let remedy = format!("call `{name}` again with the arguments of its schema");
-                let refused = Refused::new(Rule::BadArguments, error.to_string(), remedy);
+                let refused = Refused::new(RefusalRule::BadArguments, error.to_string(), remedy);
                 let reply = CallReply::refused(None, refused);
                 return Ok(CallToolResult::structured_error(json!(reply)).into());
             }
         };
-        let reply = self
-            .with_store(caller, move |engine, caller| {
-                calls::call(engine, clock::wall(), caller, call)
-            })
-            .await
-            .unwrap_or_else(|error| calls::unavailable(&error));
+        let reply = self.report(caller, call).await;
         Ok(CallToolResult::structured(json!(reply)).into())
     }
 
@@ -173,11 +225,9 @@ impl ServerHandler for AldisServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (caller, uri) = (self.caller(&context), request.uri);
-        let read =
-            self.with_store(caller, move |engine, caller| answers::resource(engine, caller, &uri));
-        let found = read.await.map_err(|error| ErrorData::internal_error(error, None))?;
-        Ok(found?.into())
+        let read = self.read(self.caller(&context), RESOURCE, request.uri).await;
+        let found: ReadResourceResult = understood(read)?;
+        Ok(found.into())
     }
 
     async fn list_prompts(
@@ -193,12 +243,43 @@ impl ServerHandler for AldisServer {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let (caller, name) = (self.caller(&context), request.name);
-        let got =
-            self.with_store(caller, move |engine, caller| answers::prompt(engine, caller, &name));
-        let found = got.await.map_err(|error| ErrorData::internal_error(error, None))?;
-        Ok(found?.into())
+        let read = self.read(self.caller(&context), PROMPT, request.name).await;
+        let found: GetPromptResult = understood(read)?;
+        Ok(found.into())
     }
+}
+
+/// What can be read.
+const STATUS: &str = "status";
+const RESOURCE: &str = "resource";
+const PROMPT: &str = "prompt";
+
+/// Reads something about the caller's run.
+///
+/// # Errors
+///
+/// Says in words that there is no such thing, or that the store failed.
+pub(crate) fn read(
+    engine: &Engine,
+    caller: &Caller,
+    what: &str,
+    name: &str,
+) -> Result<Value, String> {
+    let words = |error: ErrorData| error.message.into_owned();
+    match what {
+        STATUS => Ok(answers::status(engine, caller)),
+        RESOURCE => {
+            answers::resource(engine, caller, name).map(|found| json!(found)).map_err(words)
+        }
+        PROMPT => answers::prompt(engine, caller, name).map(|found| json!(found)).map_err(words),
+        other => Err(format!("there is no `{other}` to be read")),
+    }
+}
+
+/// Gives what was read the form of the protocol.
+fn understood<T: DeserializeOwned>(read: Result<Value, String>) -> Result<T, ErrorData> {
+    let read = read.map_err(|error| ErrorData::invalid_params(error, None))?;
+    serde_json::from_value(read).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 /// Serves one host on standard input and output, until that ends.
@@ -210,7 +291,8 @@ pub(crate) fn serve_stdio(state_dir: Option<PathBuf>) -> Result<(), CommandError
     let failed = |error: io::Error| CommandError::new(format!("cannot start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let server = AldisServer::of_host(state_dir, CallerSource::of_process()?);
+        let server =
+            AldisServer::of_host(state_dir, CallerSource::of_process()?, Remote::of_environment()?);
         match server.serve(rmcp::transport::stdio()).await {
             Ok(running) => {
                 let _ended = running.waiting().await;

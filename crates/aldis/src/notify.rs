@@ -14,7 +14,7 @@ mod retry;
 pub(crate) mod routes;
 pub(crate) mod signature;
 mod sink;
-mod web;
+pub(crate) mod web;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
@@ -50,7 +50,7 @@ pub struct TerminalNotice {
 /// Opens the user's database for taking steps of any run: what they lead to reaches the sinks.
 pub(crate) fn open_engine(asked: Option<&Path>) -> Result<Engine, CommandError> {
     let routes = Routes::of(&home::state_directory(asked)?);
-    Ok(Engine::new(Arc::new(home::open_store(asked)?)).with_route(Arc::new(routes)))
+    Ok(Engine::new(home::open_store(asked)?).with_route(Arc::new(routes)))
 }
 
 /// Checks that every sink that is set can work. Commands run in `directory`.

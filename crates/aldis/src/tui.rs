@@ -1,8 +1,9 @@
 //! `aldis watch`: what goes on, live, on a terminal.
 //!
-//! [`scene`] reads the store, [`model`] is the state of the view and decides what keys mean,
+//! [`scene`] reads the store, [`beside`] the one run that is open, [`model`] is the state of the view and decides what keys mean,
 //! [`words`] and [`draw`] show it, [`screen`] is the terminal. Only this file brings them together.
 
+mod beside;
 mod draw;
 mod layout;
 mod model;
@@ -11,21 +12,26 @@ mod scene;
 mod screen;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod words;
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use aldis_engine::{Engine, Snapshot};
 use aldis_machine::HumanCommand;
+use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
+use self::beside::Beside;
 use self::model::{Model, Order, ViewInput};
 use self::palette::Palette;
 use self::scene::SceneReader;
 use self::screen::Screen;
 use crate::app::control::{self, Commanded};
+use crate::app::dismissed;
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
 use crate::view::run_view::RunView;
@@ -46,6 +52,7 @@ pub(crate) fn watch(
     out: impl Write,
     color: bool,
     engine: &Engine,
+    state: &Path,
     only: Option<RunId>,
 ) -> Result<(), CommandError> {
     let lost = |error: std::io::Error| CommandError::new(format!("the terminal: {error}"));
@@ -53,6 +60,8 @@ pub(crate) fn watch(
     let interrupts = Interrupts::listen().map_err(lost)?;
     let mut model = Model::new(clock.now(), only.is_some(), Palette { color });
     let mut reader = SceneReader::new(engine.store(), only);
+    let rules = Rules::new([]);
+    let mut beside = Beside::new(engine, state, &rules);
     let mut screen = Screen::take(out).map_err(lost)?;
     loop {
         model.update(ViewInput::Now(clock.now()));
@@ -62,6 +71,11 @@ pub(crate) fn watch(
             Ok(None) => {}
             // It may be busy or gone for a moment; what was seen stays.
             Err(error) => drop(model.update(ViewInput::Told(error.to_string()))),
+        }
+        if let Some((run, output)) = model.looked_at()
+            && let Some(seen) = beside.look(&run, output, clock.now())
+        {
+            model.update(seen);
         }
         screen.draw(|frame| draw::draw(&model, frame)).map_err(lost)?;
         let mut patience = LOOK_EVERY;
@@ -74,6 +88,15 @@ pub(crate) fn watch(
                     let outcome = perform(engine, clock.now(), &run, &command);
                     model.update(ViewInput::Told(outcome));
                 }
+                Some(Order::Dismiss { run, id, at }) => {
+                    let what = (&*id, at.as_millis());
+                    let done = dismissed::dismiss(engine.store(), clock.now(), &run, what);
+                    let outcome =
+                        done.map_or_else(|error| error.to_string(), |()| "Dismissed".to_owned());
+                    model.update(ViewInput::Told(outcome));
+                    reader.forget();
+                }
+                Some(Order::Mouse(on)) => screen.mouse(on).map_err(lost)?,
                 None => {}
             }
         }

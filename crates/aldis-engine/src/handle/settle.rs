@@ -27,7 +27,10 @@ impl<M: Machine> Handle<M> {
         let same = |(at, (then, earlier)): (usize, &(Timestamp, M::Event))| {
             (*then <= now && M::supersedes(&event, earlier)).then_some(at)
         };
-        let mut same = self.pending.iter().enumerate().skip(kept).rev().filter_map(same);
+        let together =
+            |(_, (_, between)): &(usize, &(Timestamp, M::Event))| !M::separates(between, &event);
+        let before = self.pending.iter().enumerate().skip(kept).rev();
+        let mut same = before.take_while(together).filter_map(same);
         if let (Some(last), Some(_)) = (same.next(), same.next()) {
             self.pending.remove(last);
         }

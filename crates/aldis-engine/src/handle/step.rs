@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Handle, LAUNCH, Performable, WAKE};
-use crate::effects::{NOTICE, NOTIFY, RoutedRun, SINK, is_dispatch};
+use crate::effects::{NOTIFY, OutboundEffect, RoutedRun, is_dispatch};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::record;
 
 /// The kind of effects that are kept for whoever asks again, and performed by nobody.
-const ANSWER: &str = "answer";
+pub(super) const ANSWER: &str = "answer";
 
 impl<M: Machine> Handle<M> {
     /// Makes a step of the events since the last one and what came of them. The machine's parts are
@@ -109,19 +109,26 @@ impl<M: Machine> Handle<M> {
             at: now,
             notify: self.notes.get(NOTIFY).map(String::as_str),
         };
+        let mut enqueue = |key: String, outbound: OutboundEffect| {
+            step.effects.push(NewEffect {
+                key,
+                kind: outbound.kind.to_owned(),
+                lane: outbound.lane,
+                requires: outbound.requires,
+                body: outbound.body.to_string(),
+                due: now,
+            });
+        };
         for (number, effect) in effects.iter().enumerate() {
             let routed = engine.route().route(&run, effect);
             for (way, outbound) in routed.into_iter().enumerate() {
                 let key = format!("{prefix}{number}");
-                step.effects.push(NewEffect {
-                    key: if way == 0 { key } else { format!("{key}/{way}") },
-                    kind: outbound.kind.to_owned(),
-                    lane: outbound.lane,
-                    requires: outbound.requires,
-                    body: outbound.body.to_string(),
-                    due: now,
-                });
+                enqueue(if way == 0 { key } else { format!("{key}/{way}") }, outbound);
             }
+        }
+        let following = engine.route().follow(&run, &outcome.decisions);
+        for (number, outbound) in following.into_iter().enumerate() {
+            enqueue(format!("{prefix}{}/{number}", outbound.kind), outbound);
         }
     }
 
@@ -161,15 +168,15 @@ impl<M: Machine> Handle<M> {
 
     /// Remembers the effects of a step that is durable now, for whoever performs them.
     pub(crate) fn enqueue(&mut self, step: &Step, outcome: &Outcome<M::Effect>) {
-        let Some(outbox) = &mut self.outbox else { return };
+        let Some(mut outbox) = self.outbox.take() else { return };
         let prefix = effects_prefix(&self.id, self.revision);
-        let elsewhere = [ANSWER, NOTICE, SINK];
-        for sent in step.effects.iter().filter(|sent| !elsewhere.contains(&&*sent.kind)) {
+        for sent in step.effects.iter().filter(|sent| !self.is_elsewhere(&sent.kind)) {
             let number = sent.key.strip_prefix(&prefix).and_then(|it| it.split('/').next());
             let number: Option<usize> = number.and_then(|number| number.parse().ok());
             let effect = number.and_then(|number| outcome.effects.get(number)).cloned();
             outbox.extend(effect.map(|effect| Performable { key: sent.key.clone(), effect }));
         }
+        self.outbox = Some(outbox);
     }
 
     /// Keeps notes of a run that no store has yet.

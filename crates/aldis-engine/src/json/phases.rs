@@ -3,6 +3,7 @@
 use aldis_machine::phases::{
     self, AgentMessage, Config, Event, Pipeline, Start, State, closing_text, scan_messages,
 };
+use aldis_machine::proof::Proof;
 use aldis_signal::{Origin, Role};
 use serde::Deserialize;
 use serde_json::Value;
@@ -37,7 +38,8 @@ impl JsonEdge for State {
         pipeline.check(&dialect).map_err(|error| error.to_string())?;
         let phase = phase.unwrap_or_else(|| pipeline.first(&config.skip).to_owned());
         let max_iterations = phases::clamp_iterations(max_iterations);
-        Ok(Start { task, pipeline, config, phase, max_iterations, session, token })
+        let proof = Proof::default();
+        Ok(Start { task, pipeline, config, phase, max_iterations, session, token, proof })
     }
 
     fn event_from_json(
@@ -55,7 +57,7 @@ impl JsonEdge for State {
                     origin = origin.with_agent(agent);
                 }
             }
-            let (rules, token) = (dialects.rules(&self.pipeline.dialect)?, self.expected_token());
+            let (rules, token) = (dialects.rules(&self.pipeline().dialect)?, self.expected_token());
             let (at, new_by_position, is_final) = (None, false, true);
             let message = AgentMessage { text: &text, origin, at, new_by_position, is_final };
             let findings = serde_json::to_value(scan_messages(&rules, &token, &[message]));

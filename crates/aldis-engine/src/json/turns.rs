@@ -19,7 +19,7 @@ impl JsonEdge for State {
     fn event_from_json(&self, mut members: Members, _: &dyn Dialects) -> Result<Event, String> {
         // 0.1.0 named it `said`.
         if members.get("event").is_some_and(|event| event == "message" || event == "said") {
-            read_messages(&mut members, &reader(&self.config))?;
+            read_messages(&mut members, &reader(self.config()))?;
         }
         read(members)
     }

@@ -101,7 +101,7 @@ fn a_run_of_another_program_is_adopted_with_what_made_us_notice_it() {
         assert_eq!(world.kinds(handle.id()), ["adopt", "stop"]);
         assert_eq!(outcome.decisions.len(), 1);
         assert!(outcome.effects.contains(&phases::Effect::WriteView));
-        assert_eq!(world.engine.open::<phases::State>(handle.id()).unwrap().state().iteration, 1);
+        assert_eq!(world.engine.open::<phases::State>(handle.id()).unwrap().state().iteration(), 1);
         world.assert_replays(handle.id());
         let known = world.engine.answered(handle.id(), &Source::new("file")).unwrap().unwrap();
         assert_eq!(known.decisions, outcome.decisions);

@@ -128,8 +128,9 @@ fn answers_without_a_decision_are_kept_too() {
         post(&world.engine, 2, "t", &json!({ "event": "add", "agent": "nobody" }), None).unwrap();
         let again = post(&world.engine, 3, "t", &remove, Some(&source("k", "d"))).unwrap();
         assert_same(&first, &again);
-        let queue = world.engine.open::<turns::State>(&id("t")).unwrap().state().queue.clone();
-        assert!(queue.contains(&"nobody".to_owned()));
+        let run = world.engine.open::<turns::State>(&id("t")).unwrap();
+        assert!(run.state().queue().contains(&"nobody".to_owned()));
+        drop(run);
         assert_eq!(world.pending(&id("t")), [], "nobody has to perform an answer");
         world.assert_replays(&id("t"));
 

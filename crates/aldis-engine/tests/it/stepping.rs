@@ -97,6 +97,23 @@ fn an_event_that_says_less_supersedes_nothing() {
     world.assert_replays(handle.id());
 }
 
+/// An agent that waited between two signs of work waited no longer than that.
+#[test]
+fn what_stands_between_two_of_a_kind_keeps_its_place() {
+    let world = World::memory();
+    let mut handle = world.begin::<delivery::State>("d", Driver::Process, a_delivery());
+    handle.advance(&world.engine, at(1), delivery::Event::Begin).unwrap();
+    let before = world.kinds(handle.id()).len();
+    let (worked, waits) =
+        (delivery::Event::Worked { agent: 1 }, delivery::Event::Waiting { agent: 1 });
+    for (second, event) in [(2, &worked), (3, &waits), (4, &worked), (90, &worked), (95, &worked)] {
+        handle.advance(&world.engine, at(second), event.clone()).unwrap();
+    }
+    handle.flush(&world.engine, at(99)).unwrap();
+    assert_eq!(world.kinds(handle.id()).len() - before, 4, "only the one at 90 s is left out");
+    world.assert_replays(handle.id());
+}
+
 #[test]
 fn too_many_quiet_events_are_a_step_of_their_own() {
     let world = World::memory();
@@ -116,7 +133,7 @@ fn too_many_quiet_events_are_a_step_of_their_own() {
     assert_eq!(world.kinds(handle.id()).len() - before, 512);
     handle.flush(&world.engine, at(3)).unwrap();
     let stored = world.engine.open::<delivery::State>(handle.id()).unwrap();
-    assert_eq!(stored.state().run().spent.tokens, 600);
+    assert_eq!(stored.state().run().spending.spent.tokens, 600);
     world.assert_replays(handle.id());
 }
 
@@ -160,7 +177,7 @@ fn what_is_none_of_a_machines_business_leaves_no_trace() {
         assert_eq!((answer.warnings().len(), answer.decisions.len()), (1, 0));
         let pause = turns::Event::Pause { by: "a test".to_owned() };
         world.engine.step(at(1), &mut channel, pause, None).unwrap();
-        assert_eq!(channel.state().now, at(1));
+        assert_eq!(channel.state().now(), at(1));
         world.assert_replays(channel.id());
     });
 }

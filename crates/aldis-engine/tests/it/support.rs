@@ -15,7 +15,7 @@ use aldis_store::{
     ChangeStamp, Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision,
     DecisionFilter, Driver, Effect, EffectFilter, Event, Lease, LeaseError, Loaded, MemoryStore,
     PendingCount, Prune, Revision, Run, RunFilter, RunId, RunSummary, SqliteStore, Step, Store,
-    StoreError, StoreSize, Timer, Turn,
+    StoreError, StoreSize, Ticket, Tickets, Timer, Turn, WorkerRecord,
 };
 use serde_json::Value;
 
@@ -66,6 +66,24 @@ impl TestStore {
 
 fn failure() -> StoreError {
     StoreError::Busy { location: "the store of a test".to_owned() }
+}
+
+impl Tickets for TestStore {
+    fn put_ticket(&self, ticket: &Ticket) -> Result<bool, StoreError> {
+        self.inner.put_ticket(ticket)
+    }
+
+    fn ticket(&self, kind: &str, key: &str) -> Result<Option<Ticket>, StoreError> {
+        self.inner.ticket(kind, key)
+    }
+
+    fn tickets(&self, kind: &str, limit: usize) -> Result<Vec<Ticket>, StoreError> {
+        self.inner.tickets(kind, limit)
+    }
+
+    fn take_ticket(&self, kind: &str, key: &str) -> Result<Option<Ticket>, StoreError> {
+        self.inner.take_ticket(kind, key)
+    }
 }
 
 impl Store for TestStore {
@@ -256,6 +274,24 @@ impl Store for TestStore {
         self.inner.turn(run)
     }
 
+    fn announce(
+        &self,
+        name: &str,
+        body: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        self.inner.announce(name, body, now, ttl)
+    }
+
+    fn withdraw(&self, name: &str) -> Result<bool, StoreError> {
+        self.inner.withdraw(name)
+    }
+
+    fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {
+        self.inner.workers()
+    }
+
     fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
         self.inner.prune(prune)
     }
@@ -372,7 +408,8 @@ pub(crate) fn phases() -> phases::Start {
     let phase = pipeline.first(&config.skip).to_owned();
     let (session, token) = (Some("S1".to_owned()), None);
     let task = "Add CSV export".to_owned();
-    phases::Start { task, pipeline, config, phase, max_iterations: 10, session, token }
+    let proof = aldis_machine::proof::Proof::default();
+    phases::Start { task, pipeline, config, phase, max_iterations: 10, session, token, proof }
 }
 
 pub(crate) fn a_channel() -> turns::Start {

@@ -38,9 +38,9 @@ pub enum Becomes {
     Nothing,
 }
 
-pub(super) const DELIVERY: &str = "delivery";
-pub(super) const PHASES: &str = "phases";
-pub(super) const RUN: &str = "run";
+pub(crate) const DELIVERY: &str = "delivery";
+pub(crate) const PHASES: &str = "phases";
+pub(crate) const RUN: &str = "run";
 const DEVELOPER: &[Role] = &[Role::Developer];
 const ASKING: &[Role] = &[
     Role::Developer,

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::delivery::{self, AgentReply};
-use crate::phases::{PhaseFinding, Pipeline, Stop, call_finding, scan_messages};
+use crate::phases::{PhaseFinding, Pipeline, Stop, call_finding};
 use crate::run::{self, RunSignal};
+use crate::turns;
 use crate::{Decision, Evidence};
 use aldis_signal::message::Origin;
 use aldis_signal::scan::{Rules, Token, scan};
@@ -55,9 +56,10 @@ fn every_signal_of_the_table_is_one_of_its_dialect() {
 fn told(decisions: &[Decision]) -> Vec<(String, String, String, Vec<Option<String>>)> {
     let names = |seen: &[Evidence]| seen.iter().map(|it| it.name.clone()).collect();
     let because = |decision: &Decision| {
-        let how = ["by tool call", "in its output"];
+        let how = ["by tool call", "in its output", "it reported TURN_COMPLETE by tool call"];
+        let said = "its message ends with TURN_COMPLETE";
         let text = decision.because.as_str();
-        if how.contains(&text) { String::new() } else { text.to_owned() }
+        if how.contains(&text) || text == said { String::new() } else { text.to_owned() }
     };
     decisions
         .iter()
@@ -189,7 +191,7 @@ proptest! {
         prop_assert_eq!(outcome(true), outcome(false));
     }
 
-    /// So do phases at a stop.
+    /// So do phases at one stop.
     #[test]
     fn phases_decide_the_same(reports in vec(phase_report(), 1..5)) {
         let outcome = |by_call: bool| {
@@ -201,28 +203,20 @@ proptest! {
                 max_iterations: 20,
                 session: Some("S1".to_owned()),
                 token: None,
+                proof: crate::proof::Proof::default(),
             });
-            let mut decisions = Vec::new();
+            let mut findings = Vec::<PhaseFinding>::new();
             for (step, (text, call)) in reports.iter().enumerate() {
-                let now = at(step + 1);
-                let findings: Vec<PhaseFinding> = if by_call {
-                    let signal = signal_of(call.in_phases(&state, Via::Call));
-                    vec![call_finding(&signal, &[], now)]
-                } else {
-                    let message = phases::AgentMessage {
-                        text,
-                        origin: Origin::assistant(),
-                        at: Some(now),
-                        new_by_position: false,
-                        is_final: true,
-                    };
-                    scan_messages(Rules::builtin(), &Token::Off, &[message])
+                let signal = match by_call {
+                    true => signal_of(call.in_phases(&state, Via::Call)),
+                    false => signal_in(text),
                 };
-                let session = Some("S1".to_owned());
-                let event = phases::Event::Stop(Stop { session, findings, ..Stop::default() });
-                decisions.extend(state.on_event(now, &event).decisions);
+                findings.push(call_finding(&signal, &findings, at(step + 1)));
             }
-            (told(&decisions), state.phase.clone(), state.active)
+            let session = Some("S1".to_owned());
+            let event = phases::Event::Stop(Stop { session, findings, ..Stop::default() });
+            let decisions = state.on_event(at(9), &event).decisions;
+            (told(&decisions), state.phase().to_owned(), state.is_active())
         };
         prop_assert_eq!(outcome(true), outcome(false));
     }
@@ -230,7 +224,8 @@ proptest! {
     /// So does a delivery when an agent ends.
     #[test]
     fn a_delivery_decides_the_same(reports in vec(delivery_report(), 1..4)) {
-        let read = |by_call: bool| {
+        let outcome = |by_call: bool| {
+            let mut state = delivery_of_one_task();
             let mut reply = AgentReply::default();
             for (text, call) in &reports {
                 if by_call {
@@ -240,8 +235,127 @@ proptest! {
                     reply.signals.extend(AgentReply::read(Rules::builtin(), &Token::Off, text).signals);
                 }
             }
-            reply.signals.iter().map(|it| (it.name.clone(), it.subject.clone(), it.fields.clone())).collect::<Vec<_>>()
+            let read: Vec<_> = reply
+                .signals
+                .iter()
+                .map(|it| (it.name.clone(), it.subject.clone(), it.fields.clone()))
+                .collect();
+            let exit = Some(run::Exit { code: Some(0), signal: None });
+            let event = delivery::Event::Finished { agent: 1, exit, reply };
+            let outcome = state.on_event(at(1), &event);
+            (read, told(&outcome.decisions))
         };
-        prop_assert_eq!(read(true), read(false));
+        prop_assert_eq!(outcome(true), outcome(false));
     }
+
+    /// So does a channel, whoever ends which turn.
+    #[test]
+    fn a_channel_decides_the_same(ends in vec((0..3_usize, proptest::option::of(0..4_u64)), 1..8)) {
+        let names = ["pm", "dev", "eve"];
+        let outcome = |by_call: bool| {
+            let agents = vec!["pm".to_owned(), "dev".to_owned()];
+            let start = turns::Start { channel: "c1".to_owned(), agents, ..turns::Start::default() };
+            let mut state = turns::State::start(at(0), start).unwrap().0;
+            let reader = turns::MessageReader::new(state.config());
+            let mut decisions = Vec::new();
+            for (step, (agent, turn)) in ends.iter().enumerate() {
+                let message = match by_call {
+                    true => Call::EndTurn { channel: "c1".to_owned(), turn: *turn }.ends_turn(Via::Call),
+                    false => reader.read("TURN_COMPLETE"),
+                };
+                let (agent, messages) = (names[*agent].to_owned(), vec![message]);
+                let event = turns::Event::Message { agent, turn: *turn, messages };
+                decisions.extend(state.on_event(at(step + 1), &event).decisions);
+            }
+            (told(&decisions), state.active_agent().map(str::to_owned))
+        };
+        prop_assert_eq!(outcome(true), outcome(false));
+    }
+}
+
+/// A delivery whose only task is with its developer.
+fn delivery_of_one_task() -> delivery::State {
+    let mut state = delivery_with(delivery::Config::default());
+    state.on_event(at(0), &delivery::Event::Begin);
+    state
+}
+
+/// A delivery of one task that has not begun.
+fn delivery_with(config: delivery::Config) -> delivery::State {
+    let task = delivery::TaskSpec {
+        id: "t1".to_owned(),
+        title: "Export".to_owned(),
+        acceptance: vec!["the tests pass".to_owned()],
+        ..delivery::TaskSpec::default()
+    };
+    let plan = delivery::Plan { title: "Plan".to_owned(), tasks: vec![task] };
+    delivery::State::start(at(0), delivery::Start { plan, config, token: None })
+}
+
+/// Where the tools are there, every prompt shows the call first and the text as the way out, and is no
+/// signal itself, wherever it is written down.
+#[test]
+fn prompts_prefer_the_call_and_are_no_signals() {
+    let run_prompt = |prefer_calls: bool| {
+        let mut state = run::State::start(
+            at(0),
+            run::Start {
+                task: "Add CSV export".to_owned(),
+                dialect: "chorus".to_owned(),
+                instructions: "Write this:\n\n    <chorus>COMPLETE</chorus>".to_owned(),
+                launch: String::new(),
+                config: run::Config { prefer_calls, ..run::Config::default() },
+            },
+        );
+        let effects = state.on_event(at(0), &run::Event::Begin).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            run::Effect::Start { prompt, .. } => Some(prompt),
+            _ => None,
+        })
+    };
+    let phase_prompt = |prefer_calls: bool| {
+        let state = phases::State::start(
+            at(0),
+            phases::Start {
+                task: "Add CSV export".to_owned(),
+                pipeline: Pipeline::caw(),
+                config: phases::Config { prefer_calls, ..phases::Config::default() },
+                phase: "init".to_owned(),
+                max_iterations: 20,
+                session: Some("S1".to_owned()),
+                token: None,
+                proof: crate::proof::Proof::default(),
+            },
+        );
+        Some(state.start_prompt())
+    };
+    let delivery_prompt = |prefer_calls: bool| {
+        let mut state = delivery_with(delivery::Config { prefer_calls, ..Default::default() });
+        let effects = state.on_event(at(0), &delivery::Event::Begin).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            delivery::Effect::Dispatch(dispatch) => Some(dispatch.prompt),
+            _ => None,
+        })
+    };
+    for (name, [with, without], written) in [
+        ("run", [true, false].map(run_prompt), "COMPLETE</chorus>"),
+        ("phases", [true, false].map(phase_prompt), "SIGNAL: INIT_COMPLETE"),
+        ("delivery", [true, false].map(delivery_prompt), "READY_FOR_REVIEW: t1"),
+    ] {
+        let (with, without) = (with.unwrap(), without.unwrap());
+        let call = with.find("    complete {\"summary\": \"what you did\"}");
+        let text = with.find(written).unwrap_or_else(|| panic!("{name}: {with}"));
+        assert!(call.is_some_and(|call| call < text), "{name}: {with}");
+        assert!(with.contains("    blocked {"), "{name}: {with}");
+        assert!(!without.contains("MCP"), "{name}: {without}");
+        for said in [with.clone(), with.replace("\n", "\r\n"), format!("{with}\n\nOk.")] {
+            let found = scan(Rules::builtin(), said.as_bytes(), &Origin::assistant());
+            let signal = found.into_iter().find(|it| matches!(it, Finding::Signal(_)));
+            assert!(signal.is_none(), "{name}: {signal:?}");
+        }
+    }
+    // A role is shown its own tools.
+    let of = |role| preference(DELIVERY, Some(role));
+    assert!(of(Role::Critic).contains("    verdict {") && !of(Role::Critic).contains("complete {"));
+    assert_eq!(of(Role::Planner), "");
 }

@@ -35,11 +35,11 @@ impl State {
         if usage == Usage::default() {
             return;
         }
-        self.run.spent = self.run.spent.plus(usage);
-        if self.run.ending.is_some() || self.run.budget_warned {
+        self.run.spending.spent = self.run.spending.spent.plus(usage);
+        if self.run.ending.is_some() || self.run.spending.budget_warned {
             return;
         }
-        let DeliveryRun { config, spent, .. } = &self.run;
+        let (config, spent) = (&self.run.config, &self.run.spending.spent);
         let [tokens, cost] = spent.reaches(2, config.max_tokens, config.max_micro_dollars);
         let tokens = config.max_tokens.filter(|_| tokens);
         let tokens = tokens.map(|most| format!("{} of {most} tokens are used", spent.tokens));
@@ -47,7 +47,7 @@ impl State {
         let cost = cost
             .map(|most| format!("{} of {} are spent", dollars(spent.micro_dollars), dollars(most)));
         if let Some(used) = tokens.or(cost) {
-            self.run.budget_warned = true;
+            self.run.spending.budget_warned = true;
             let text = format!("{}: {used}.", self.run.title);
             self.notice((Notice::BudgetSoon, Severity::Warning), None, text);
             self.decide(None, Rule::BudgetWarning, "Warned: the budget is nearly used")
@@ -63,7 +63,7 @@ impl State {
             return;
         }
         let Some(limit) = reached(&self.run, &self.run.config, self.out.worked) else { return };
-        let DeliveryRun { spent, config, .. } = &self.run;
+        let (config, spent) = (&self.run.config, &self.run.spending.spent);
         let (rule, used, option) = match limit {
             BudgetLimit::Tokens => {
                 let used = format!("{} tokens are used", spent.tokens);
@@ -95,7 +95,7 @@ impl State {
 
 /// The first limit that is reached.
 pub(super) fn reached(run: &DeliveryRun, config: &Config, worked: u64) -> Option<BudgetLimit> {
-    match run.spent.reaches(3, config.max_tokens, config.max_micro_dollars) {
+    match run.spending.spent.reaches(3, config.max_tokens, config.max_micro_dollars) {
         [true, _] => Some(BudgetLimit::Tokens),
         [_, true] => Some(BudgetLimit::Cost),
         _ => {

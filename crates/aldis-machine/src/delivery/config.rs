@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::signal::Role;
 use crate::limits::{self, ConfigError, settings};
 use crate::phases::TokenPolicy;
-use crate::stagnation;
+use crate::{proof, stagnation};
 use aldis_signal::signal::Via;
 
 /// How often to report that an agent is alive, where no limit is shorter.
@@ -56,6 +56,9 @@ settings! {
         planner: bool = false;
         /// Whether each task has a work tree of its own that is merged before the task is complete.
         worktrees: bool = false;
+        /// Whether workers run the agents: one that is to be started waits until a worker claims it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        workers: bool = false;
         /// Whether READY_FOR_REVIEW and AUDIT_PASSED need a list or table of checks by environment.
         require_environment_matrix: bool = false;
         /// The environments that it must cover; any one if there are none.
@@ -64,9 +67,15 @@ settings! {
         experts: BTreeMap<String, String> = BTreeMap::new();
         /// Whether signals need a run token.
         token: TokenPolicy = TokenPolicy::Off;
+        /// What is checked before the critic reads the work, and what must not change.
+        #[serde(skip_serializing_if = "proof::Config::is_default")]
+        proof: proof::Config = proof::Config::default(), limit;
         /// How a signal must come at least to count.
         #[serde(skip_serializing_if = "Via::is_said")]
         accept: Via = Via::Said;
+        /// Whether the agent has the tools of the MCP server: its prompts then prefer a call.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        prefer_calls: bool = false;
         /// Tokens that all agents together may use, as far as their hosts report it.
         #[serde(skip_serializing_if = "Option::is_none")]
         max_tokens: Option<u64> = None, limit;

@@ -26,6 +26,8 @@ impl Machine for State {
             return Err(StartError::new(problem));
         }
         start.config.check().map_err(|error| StartError::new(error.to_string()))?;
+        let proof = start.config.proof.validate();
+        proof.map_err(|error| StartError::new(format!("`config.proof`: {error}")))?;
         Ok(Begun { state: Self::start(now, start), outcome: Outcome::nothing() })
     }
 
@@ -71,6 +73,7 @@ impl Machine for State {
         match event {
             Event::Tick => Urgency::Never,
             Event::Spent { .. } => Urgency::Soon,
+            Event::Worker { report, .. } => Self::urgency(report),
             _ => Urgency::Eventually,
         }
     }
@@ -82,7 +85,31 @@ impl Machine for State {
             (Event::Active { agent }, Event::Active { agent: before })
             | (Event::Worked { agent }, Event::Worked { agent: before })
             | (Event::Waiting { agent }, Event::Waiting { agent: before }) => agent == before,
+            (
+                Event::Worker { fence, report, .. },
+                Event::Worker { fence: before, report: earlier, .. },
+            ) => fence == before && Self::supersedes(report, earlier),
             _ => false,
+        }
+    }
+
+    fn separates(between: &Event, event: &Event) -> bool {
+        match (between, event) {
+            // How long an agent waited counts, from its first sign of waiting to its next work.
+            (Event::Waiting { agent: before }, Event::Worked { agent })
+            | (Event::Worked { agent: before }, Event::Waiting { agent }) => before == agent,
+            (
+                Event::Active { .. }
+                | Event::Worked { .. }
+                | Event::Waiting { .. }
+                | Event::Spent { .. },
+                _,
+            ) => false,
+            (Event::Worker { report: between, .. }, Event::Worker { report, .. }) => {
+                Self::separates(between, report)
+            }
+            // Whatever looks at how long an agent was silent looks at the last sign before it.
+            _ => true,
         }
     }
 

@@ -6,6 +6,7 @@ use super::config::Config;
 use super::reply::AgentReply;
 use super::run::Ending;
 use super::signal::Role;
+use crate::proof::{CheckResult, Inspection, Stage};
 use crate::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 
@@ -69,6 +70,25 @@ pub enum Event {
         /// When it will be started again.
         until: Timestamp,
     },
+    /// A worker has claimed an agent and is about to start it. Without this, where workers run agents,
+    /// an agent waits and its time does not count.
+    Claimed {
+        /// Which.
+        agent: u64,
+        /// The worker's name.
+        worker: String,
+        /// The fencing number of its claim: it grows each time the agent is claimed.
+        fence: u64,
+    },
+    /// What a worker reports of an agent that it claimed. It counts only while its claim is in force.
+    Worker {
+        /// Which.
+        agent: u64,
+        /// The fencing number of its claim.
+        fence: u64,
+        /// What it reports about this agent; anything else is left out.
+        report: Box<Self>,
+    },
     /// Time passed.
     Tick,
     /// A human answers a question. Also kept when the delivery has ended and can be continued.
@@ -90,6 +110,26 @@ pub enum Event {
         /// What prevents it if not.
         #[serde(default)]
         detail: String,
+    },
+    /// The files of a task's checks were pinned, or compared with their pins.
+    Inspected {
+        /// The task.
+        task: String,
+        /// The current commit of its work tree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+        /// Whether there are changes that are not committed.
+        #[serde(default)]
+        dirty: bool,
+        /// What was seen.
+        seen: Box<Inspection>,
+    },
+    /// A check of a task has ended.
+    CheckEnded {
+        /// The task.
+        task: String,
+        /// How.
+        result: Box<CheckResult>,
     },
     /// Whether the file of an expert that the planner created is there.
     ExpertChecked {
@@ -178,6 +218,24 @@ pub enum Effect {
     Merge {
         /// The task.
         task: String,
+    },
+    /// Pin the files of a task's checks in its work tree, or compare them with their pins, and report
+    /// it. Only if the task still [waits](super::Wait::Checks) for that.
+    Inspect {
+        /// The task.
+        task: String,
+        /// Before the work files are pinned, after a claim they are compared.
+        stage: Stage,
+    },
+    /// Run a check of a task where its files were inspected, and report how it ended.
+    RunCheck {
+        /// The task.
+        task: String,
+        /// The name of the check.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        check: String,
+        /// The how manieth time in this round, from 1.
+        attempt: u32,
     },
     /// Look whether an expert's file is there, and report it. The work waits for that.
     CheckExpert {

@@ -54,7 +54,7 @@ impl State {
         };
         self.run.experts.consultations.insert(id.clone(), consultation);
         if let Some(no) = task {
-            self.at_mut(no).resume = Some(accepted.agent);
+            self.at_mut(no).hands.resume = Some(accepted.agent);
             self.set_wait(no, Wait::Expert { request: id.clone() });
         }
         self.decide(task, Rule::ExpertAsked, format!("Asked the expert {expert}"))

@@ -35,12 +35,12 @@ impl State {
             AgentFailure::Refused(refused) => self.reply_refused(no, agent, refused),
             AgentFailure::Unknown(reply) => {
                 if self.count_unknown(no, agent, &reply) {
-                    self.at_mut(no).resume = Some(agent);
+                    self.at_mut(no).hands.resume = Some(agent);
                     self.set_wait(no, Wait::Slot);
                 }
             }
             AgentFailure::Lost(rule, what) => {
-                self.at_mut(no).resume = None;
+                self.at_mut(no).hands.resume = None;
                 let because = format!("the {} {what}", self.at(no).role.label());
                 self.replace_agent(no, rule, &because);
             }
@@ -54,7 +54,7 @@ impl State {
         let reason = describe(&AgentFailure::Refused(refused));
         let task = self.at_mut(no);
         task.counters.refusals += 1;
-        task.resume = Some(agent);
+        task.hands.resume = Some(agent);
         let times = task.counters.refusals;
         let role = task.role.label();
         let because = format!("the {role} {reason}");
@@ -95,7 +95,7 @@ impl State {
             return true;
         }
         task.counters.unknown = 0;
-        task.resume = None;
+        task.hands.resume = None;
         task.notes.retain(|note| !note.heading.starts_with(prompts::NO_SIGNAL));
         task.note(prompts::exact_forms(role, &id, attempt), "");
         let why = format!("{attempt} replies in a row hold no signal");

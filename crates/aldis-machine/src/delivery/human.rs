@@ -166,7 +166,7 @@ impl State {
 
 fn how_to_answer(id: &str, options: &[String]) -> String {
     let meaning = |option: &str| match option {
-        "accept" => "`accept` takes the proposal",
+        "accept" => "`accept` takes it as it is",
         "fail" => "`fail` gives the task up",
         "halt" => "`halt` ends the delivery",
         "override" => "`override` continues as if it were repaired",
@@ -204,10 +204,19 @@ impl State {
             .seen([Evidence::new("said", preview(text))])
             .next(next);
         match question.about {
-            QuestionSubject::Task { task } | QuestionSubject::Expansion { task }
+            QuestionSubject::Task { task }
+            | QuestionSubject::Expansion { task }
+            | QuestionSubject::Acceptance { task }
                 if word == FAIL =>
             {
                 self.give_task_up(task);
+            }
+            QuestionSubject::Acceptance { task } if word == "accept" => {
+                self.accept_checks(task, cause(by));
+            }
+            QuestionSubject::Acceptance { task } => {
+                self.decline_checks(task);
+                self.continue_with(task, &question.text, text);
             }
             QuestionSubject::Task { task } => self.continue_with(task, &question.text, text),
             QuestionSubject::Expansion { task } => match self.at_mut(task).proposal.take() {
@@ -233,8 +242,15 @@ impl State {
     /// What happens because of an answer.
     fn after_answer(&self, about: QuestionSubject, word: &str) -> String {
         let next = match (about, word) {
-            (QuestionSubject::Task { .. } | QuestionSubject::Expansion { .. }, FAIL) => {
-                "the task is given up".to_owned()
+            (
+                QuestionSubject::Task { .. }
+                | QuestionSubject::Expansion { .. }
+                | QuestionSubject::Acceptance { .. },
+                FAIL,
+            ) => "the task is given up".to_owned(),
+            (QuestionSubject::Acceptance { .. }, "accept") => "a critic gets the work".to_owned(),
+            (QuestionSubject::Acceptance { .. }, _) => {
+                "the developer starts again with the answer".to_owned()
             }
             (QuestionSubject::Expansion { .. }, "accept") => {
                 "a developer starts with the proposed criteria".to_owned()
@@ -265,7 +281,7 @@ impl State {
     }
 
     /// A human looked at the task: what led to the question is counted from 0 again.
-    fn reset_counters(&mut self, no: usize) {
+    pub(super) fn reset_counters(&mut self, no: usize) {
         let task = self.at_mut(no);
         task.counters = Counters::default();
         task.ledger.forget_history();

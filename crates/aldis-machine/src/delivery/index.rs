@@ -34,6 +34,7 @@ pub(super) struct Index {
     /// Tasks that wait for something to change.
     later: BTreeSet<usize>,
     merging: BTreeSet<usize>,
+    checking: BTreeSet<usize>,
     complete: BTreeSet<usize>,
     failed: BTreeSet<usize>,
     /// Tasks that differ from how the last step left them.
@@ -92,6 +93,7 @@ impl Index {
             && self.later.is_empty()
             && self.waiting.is_empty()
             && self.merging.is_empty()
+            && self.checking.is_empty()
     }
 
     /// Takes a task out of the lookups before its wait or role changes.
@@ -121,6 +123,7 @@ impl Index {
             },
             Wait::Change => set(&mut self.later, no, enter),
             Wait::Merge => set(&mut self.merging, no, enter),
+            Wait::Checks { .. } => set(&mut self.checking, no, enter),
             Wait::Complete => set(&mut self.complete, no, enter),
             Wait::Failed => set(&mut self.failed, no, enter),
             Wait::Needs
@@ -139,6 +142,11 @@ impl Index {
     /// Tasks that wait for something to change.
     pub(super) fn later(&self) -> Vec<usize> {
         self.later.iter().copied().collect()
+    }
+
+    /// The tasks whose checks run.
+    pub(super) fn checking(&self) -> impl Iterator<Item = usize> {
+        self.checking.iter().copied()
     }
 
     /// Tasks whose work is being merged.

@@ -9,7 +9,9 @@ use super::signal::{SignalKind, Subject};
 use super::state::State;
 use super::{failures, prompts};
 use crate::run::Exit;
+use crate::trust::{self, Rank, RankedReport};
 use crate::{Evidence, Refusal};
+use aldis_signal::signal::Meaning;
 
 /// Why an agent achieved nothing.
 #[derive(Clone, Debug)]
@@ -60,6 +62,15 @@ impl Accepted<'_> {
         }
     }
 
+    /// What it says about the agent's work.
+    fn meaning(&self) -> Meaning {
+        match self.approves() {
+            Some(true) => Meaning::Approved,
+            Some(false) => Meaning::Rejected,
+            None => self.kind.meaning(),
+        }
+    }
+
     /// The signal as evidence.
     pub(super) fn evidence(&self) -> Evidence {
         let ReportedSignal { name, quote, line, via, .. } = self.signal;
@@ -71,7 +82,7 @@ impl State {
     /// An agent is done.
     pub(super) fn finished(&mut self, no: u64, exit: Option<Exit>, reply: &AgentReply) {
         let Some(agent) = self.run.agents.get(&no).cloned() else {
-            return self.late(no, reply);
+            return self.late(no, reply, format!("agent {no} is no longer at work"));
         };
         if let Some(exit) = exit.filter(|exit| !exit.is_clean()) {
             self.retire(no);
@@ -166,7 +177,7 @@ impl State {
         self.retire(no);
         let task = agent.work.task();
         if let Some(task) = task {
-            self.at_mut(task).resume = Some(no);
+            self.at_mut(task).hands.resume = Some(no);
         }
         self.ask_for(task, agent.role, new);
         true
@@ -175,7 +186,7 @@ impl State {
     /// An agent wrote something and works on.
     pub(super) fn reported(&mut self, no: u64, reply: &AgentReply) {
         let Some(agent) = self.run.agents.get(&no).cloned() else {
-            return self.late(no, reply);
+            return self.late(no, reply, format!("agent {no} is no longer at work"));
         };
         let SortedReply { counting, refused } = self.sorted(&agent, no, reply);
         for accepted in counting.into_iter().filter(|it| it.kind == SignalKind::Checkpoint) {
@@ -223,7 +234,38 @@ impl State {
                 }
             }
         }
-        sorted
+        sorted.without_outranked()
+    }
+}
+
+impl SortedReply<'_> {
+    /// Of what may count, takes out what came in a weaker way than something else about the same work:
+    /// what says the same counts once, the rest is refused.
+    fn without_outranked(mut self) -> Self {
+        // Each agent has one piece of work, and reports about that.
+        let claims: Vec<RankedReport<'_>> = self
+            .counting
+            .iter()
+            .map(|it| RankedReport {
+                subject: ("", ""),
+                name: &it.signal.name,
+                meaning: it.meaning(),
+                via: it.signal.via,
+            })
+            .collect();
+        let ranks = trust::ranks(&claims);
+        let counting = std::mem::take(&mut self.counting);
+        for (accepted, rank) in counting.into_iter().zip(ranks) {
+            match rank {
+                Rank::Counts => self.counting.push(accepted),
+                Rank::Repeats => {}
+                Rank::Outranked(by) => {
+                    let code = Refusal::Outranked.as_str();
+                    self.refused.push(RefusedSignal::new(accepted, code, trust::outranked(by)));
+                }
+            }
+        }
+        self
     }
 }
 
@@ -262,8 +304,8 @@ impl State {
 }
 
 impl State {
-    /// An agent that is no longer at work reported something.
-    fn late(&mut self, no: u64, reply: &AgentReply) {
+    /// Something was reported that comes too late to count.
+    pub(super) fn late(&mut self, no: u64, reply: &AgentReply, because: String) {
         // An agent that was never started has nothing to report, and one without a signal changes nothing.
         let known = reply.signals.iter().rev().find_map(|signal| {
             let kind = SignalKind::named(&signal.name)?;
@@ -274,12 +316,11 @@ impl State {
         let (signal, code) = (late.signal, Refusal::LateSignal.as_str());
         let task = signal.subject.as_deref().and_then(|id| self.index.number(id));
         self.decide(task, Rule::LateSignal, format!("Ignored a late {}", signal.name))
-            .because(format!("agent {no} is no longer at work"))
+            .because(&because)
             .seen([late.evidence().refused(code)])
             .next("nothing to do: only the agent at work moves its task");
         let name = task.map(|no| format!("{}: ", self.at(no).name())).unwrap_or_default();
-        let text =
-            format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
+        let text = format!("{name}{} ignored, because {because}", signal.name);
         self.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
     }
 

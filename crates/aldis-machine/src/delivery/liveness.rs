@@ -104,7 +104,8 @@ impl State {
 
     /// Time passed.
     pub(super) fn tick(&mut self) {
-        let agents: Vec<u64> = self.run.agents.keys().copied().collect();
+        let started = self.run.agents.iter().filter(|(_, agent)| !agent.queued);
+        let agents: Vec<u64> = started.map(|(no, _)| *no).collect();
         for no in agents {
             self.look_at(no);
             self.observe(no, &Observation::Tick);
@@ -176,7 +177,7 @@ impl State {
             .next(format!("an answer that does not come within {within} counts as missed"));
     }
 
-    fn give_agent_up(&mut self, no: u64, rule: Rule, what: String) {
+    pub(super) fn give_agent_up(&mut self, no: u64, rule: Rule, what: String) {
         let Some(agent) = self.run.agents.get(&no).cloned() else { return };
         self.retire(no);
         self.out.effects.push(Effect::End { agent: no });
@@ -196,10 +197,11 @@ impl State {
     /// Arms the wake-up for the next moment at which something must be looked at.
     pub(super) fn arm_wake(&mut self) {
         let config = &self.run.config;
-        let agents = self.run.agents.values().map(|agent| {
+        let started = || self.run.agents.values().filter(|agent| !agent.queued);
+        let agents = started().map(|agent| {
             due(config, agent).min(agent.started_at.after(config.timeout(agent.role)))
         });
-        let monitors = self.run.agents.values().filter_map(|agent| agent.monitor.as_ref());
+        let monitors = started().filter_map(|agent| agent.monitor.as_ref());
         let silences = monitors.filter_map(|monitor| monitor.next_change(self.out.now));
         let time_is_up = config.max_time.and_then(|most| {
             let left = most.saturating_mul(1_000).saturating_sub(self.out.worked);

@@ -74,7 +74,7 @@ impl State {
             let why = format!("the task holds {FILES_MAX} files already, the most it may");
             return self.refuse_signal(no, accepted, "too_many_files", why);
         }
-        self.at_mut(no).resume = Some(accepted.agent);
+        self.at_mut(no).hands.resume = Some(accepted.agent);
         let holders = self.index.holders(&path, no);
         if holders.is_empty() {
             return self.grant_file(no, &path, "no other task holds it");
@@ -173,7 +173,7 @@ impl State {
         let task = self.at_mut(no);
         task.counters.merge_failures += 1;
         let times = task.counters.merge_failures;
-        (task.reviewed_by, task.audited_by) = (None, None);
+        (task.hands.reviewed_by, task.hands.audited_by) = (None, None);
         task.note("Your work passed the audit but cannot be merged. Bring it up to date:", detail);
         task.last_failure = Some("its work cannot be merged".to_owned());
         let text = format!("{} cannot be merged: {detail}", task.name());

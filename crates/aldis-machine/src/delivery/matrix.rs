@@ -24,7 +24,7 @@ pub(super) enum MatrixProblem {
 
 /// One check in one environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Check {
+struct CheckRow {
     /// As it is shown to people.
     row: String,
     environment: Option<String>,
@@ -55,8 +55,8 @@ pub(super) fn problem(config: &Config, claim: &ReportedSignal) -> Option<MatrixP
     missing.map(|environment| MatrixProblem::Missing(environment.clone()))
 }
 
-fn checks(claim: &ReportedSignal) -> Vec<Check> {
-    let mut checks: Vec<Check> =
+fn checks(claim: &ReportedSignal) -> Vec<CheckRow> {
+    let mut checks: Vec<CheckRow> =
         FIELDS.iter().flat_map(|field| rows(claim, field)).map(|row| listed(&row)).collect();
     // A table that stands directly below the signal is meant, too.
     for text in FIELDS.map(|field| claim.field(field)).iter().chain([&claim.prose]) {
@@ -77,11 +77,11 @@ fn rows(claim: &ReportedSignal, field: &str) -> Vec<String> {
 }
 
 /// A row of a list.
-fn listed(row: &str) -> Check {
+fn listed(row: &str) -> CheckRow {
     let says =
         |word: &str| row.split(|letter: char| !letter.is_alphanumeric()).any(|it| it == word);
     let environment = row.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    Check {
+    CheckRow {
         row: preview(row),
         environment: environment.map(|(environment, _)| environment.trim().to_owned()),
         failed: says("FAIL") || says("FAILED"),
@@ -90,7 +90,7 @@ fn listed(row: &str) -> Check {
 }
 
 /// The checks of the tables in a text.
-fn tables(text: &str) -> Vec<Check> {
+fn tables(text: &str) -> Vec<CheckRow> {
     let mut checks = Vec::new();
     let mut head: Option<Vec<String>> = None;
     for line in text.lines() {
@@ -125,13 +125,13 @@ fn is_rule(cell: &str) -> bool {
 }
 
 /// The checks of one row: one, or one for each environment that has a column.
-fn row_checks(head: &[String], cells: &[String]) -> Vec<Check> {
+fn row_checks(head: &[String], cells: &[String]) -> Vec<CheckRow> {
     let is_environment =
         |name: &String| ENVIRONMENT_HEADS.iter().any(|head| name.eq_ignore_ascii_case(head));
     let name = cells.first().map(String::as_str).unwrap_or_default();
     let check = |environment: Option<&str>, result: &str| {
         let (passed, failed) = (is_pass(result), is_fail(result));
-        (passed || failed).then(|| Check {
+        (passed || failed).then(|| CheckRow {
             row: match environment {
                 Some(environment) => format!("{name} ({environment}): {result}"),
                 None => format!("{name}: {result}"),

@@ -14,6 +14,7 @@ use super::run::Work;
 use super::signal::Role;
 use super::state::State;
 use super::task::{PromptNote, Task};
+use crate::calls;
 use crate::words::{self, list, paragraph};
 
 /// How much of a plan's, an agent's or a human's text stands in a prompt.
@@ -50,9 +51,13 @@ pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
         }
         Role::Critic => {
             report(&mut text, task);
+            checks(&mut text, task);
             ledger(&mut text, &task.ledger, true);
         }
-        Role::Auditor => report(&mut text, task),
+        Role::Auditor => {
+            report(&mut text, task);
+            checks(&mut text, task);
+        }
         _ => {}
     }
     notes(&mut text, &task.notes);
@@ -165,6 +170,17 @@ fn finding(finding: &ReviewFinding) -> String {
     shown
 }
 
+/// What the checks said about the work as it was handed over.
+fn checks(text: &mut String, task: &Task) {
+    let Some(round) = task.proof.round() else { return };
+    let results = round.results.iter();
+    let said = results.map(|result| format!("{}: {}", result.title(), result.sentence()));
+    list(text, "### What the checks said", said);
+    let found = round.verdict.iter().flat_map(|verdict| &verdict.findings);
+    let found = found.map(|finding| finding.what.as_str());
+    list(text, "What else was found. Look at it:", found);
+}
+
 fn notes(text: &mut String, notes: &[PromptNote]) {
     if notes.is_empty() {
         return;
@@ -198,7 +214,11 @@ fn how_to_report(mut text: String, state: &State, agent: u64) -> String {
                 four spaces that indent it below, and use no list mark, no bold and no code \
                 fence. Nothing else stands on that line; the details follow on the lines below \
                 it. Replace the [placeholders].";
-    paragraph(&mut text, format_args!("### How to report\n\n{how_many} {form}"));
+    let calls = match state.run.config.prefer_calls {
+        true => calls::preference(calls::DELIVERY, Some(context.role)),
+        false => String::new(),
+    };
+    paragraph(&mut text, format_args!("### How to report\n\n{calls}{how_many} {form}"));
     if context.token.is_some() {
         text.push_str(
             "Every signal carries the TOKEN line as shown; without it, it may not count. Write \

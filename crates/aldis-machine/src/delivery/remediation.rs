@@ -17,7 +17,7 @@ impl State {
     pub(super) fn enter_remediation(&mut self, no: usize, accepted: Accepted<'_>) {
         self.set_wait(no, Wait::Infrastructure);
         let task = self.at_mut(no);
-        task.resume = None;
+        task.hands.resume = None;
         let about = format!("The {} of {} reported:", task.role.label(), task.name());
         let report = PromptNote::new(about, &accepted.signal.body());
         let began = self.run.remediation.is_none();

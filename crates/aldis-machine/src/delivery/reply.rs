@@ -67,14 +67,9 @@ impl AgentReply {
 }
 
 impl AgentReply {
-    /// Adds what the agent reported by a call. Its text may report the same once more: that counts
-    /// once, as the call. What the text reports otherwise stands before it.
+    /// Adds what the agent reported by a call. What its text reports stands before it.
     pub fn add_call(&mut self, signal: &Signal) {
-        let called = ReportedSignal::new(signal, &Token::Off, "");
-        self.signals.retain(|said| {
-            said.via >= called.via || said.name != called.name || said.subject != called.subject
-        });
-        self.signals.push(called);
+        self.signals.push(ReportedSignal::new(signal, &Token::Off, ""));
         self.signals.drain(..self.signals.len().saturating_sub(FINDINGS_MAX));
     }
 }

@@ -8,6 +8,10 @@ use crate::rules::rules;
 rules! {
     /// A human ended the delivery.
     Aborted = "delivery/aborted",
+    /// Every check of a task passed, and files changed about which a human is asked.
+    AcceptanceAsked = "delivery/acceptance-asked",
+    /// A worker claimed an agent and starts it.
+    AgentClaimed = "delivery/agent-claimed",
     /// The agent of a task crashed; another one is started.
     AgentCrashed = "delivery/agent-crashed",
     /// An agent whose replies held no signal was ended; another one is started.
@@ -35,10 +39,22 @@ rules! {
     BudgetUsedUp = "delivery/budget-used-up",
     /// Two thirds of the tokens or the money are used.
     BudgetWarning = "delivery/budget-warning",
+    /// A check of a task has ended.
+    CheckEnded = "delivery/check-ended",
+    /// The checks of a task failed as often as they may.
+    CheckLimit = "delivery/check-limit",
+    /// Every check of a task passed before its work started, although one should have failed.
+    CheckProvesNothing = "delivery/check-proves-nothing",
+    /// A check of a task runs.
+    CheckStarted = "delivery/check-started",
     /// An agent reported how far it is.
     CheckpointReceived = "delivery/checkpoint-received",
     /// An agent was asked how far it is.
     CheckpointRequested = "delivery/checkpoint-requested",
+    /// The checks of a task refuse the work; the developer gets it back.
+    ChecksFailed = "delivery/checks-failed",
+    /// The work passed its checks; a critic gets it.
+    ChecksPassed = "delivery/checks-passed",
     /// A human continued a delivery that was cut off or had ended early.
     Continued = "delivery/continued",
     /// A task used as many agents as it may.
@@ -74,6 +90,8 @@ rules! {
     FileWaitLimit = "delivery/file-wait-limit",
     /// A file was not free in time; the agent that asked for it continues without it.
     FileWaitOver = "delivery/file-wait-over",
+    /// The files of the checks are pinned before the first agent of a task starts.
+    FilesPinned = "delivery/files-pinned",
     /// A human was asked. Only journals of 0.1.0 have it: each reason has its own rule now.
     HumanAsked = "delivery/human-asked",
     /// A developer gave a task back as often as it may.
@@ -154,4 +172,6 @@ rules! {
     UnknownLimit = "delivery/unknown-limit",
     /// A reply held no signal; the agent is asked again.
     UnknownReply = "delivery/unknown-reply",
+    /// The worker of an agent is gone; another worker starts the agent again.
+    WorkerLost = "delivery/worker-lost",
 }

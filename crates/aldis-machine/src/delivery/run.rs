@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::signal::Role;
 use super::task::PromptNote;
-use crate::rules::codes;
 use crate::run::Usage;
 use crate::stagnation::Monitor;
+use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
 codes! {
@@ -105,6 +105,31 @@ pub struct WorkingAgent {
     /// Whether its work progresses, where that is watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<Monitor>,
+    /// Whether it waits for a worker. Nobody has started it then, and its time does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
+    /// The worker that claimed it last, where workers run agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerClaim>,
+}
+
+impl WorkingAgent {
+    /// Returns whether the claim with this fencing number is in force.
+    pub fn is_claimed_by(&self, fence: u64) -> bool {
+        !self.queued && self.worker.as_ref().is_some_and(|worker| worker.fence == fence)
+    }
+}
+
+/// The right of a worker to run an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerClaim {
+    /// The worker's name.
+    pub name: String,
+    /// The fencing number of the claim.
+    pub fence: u64,
+    /// How many workers lost this agent before.
+    #[serde(default)]
+    pub lost: u32,
 }
 
 /// A checkpoint that an agent was asked for.
@@ -155,6 +180,11 @@ pub enum QuestionSubject {
         /// The task's place in the plan.
         task: usize,
     },
+    /// Whether work is taken although files of its checks changed.
+    Acceptance {
+        /// The task's place in the plan.
+        task: usize,
+    },
     /// How the repair of the infrastructure continues.
     Infrastructure {
         /// Who asks.
@@ -169,7 +199,9 @@ impl QuestionSubject {
     /// Returns the place of the task that it is about, if it is about one.
     pub fn task(self) -> Option<usize> {
         match self {
-            Self::Task { task } | Self::Expansion { task } => Some(task),
+            Self::Task { task } | Self::Expansion { task } | Self::Acceptance { task } => {
+                Some(task)
+            }
             Self::Infrastructure { .. } | Self::RemediationExhausted => None,
         }
     }
@@ -253,8 +285,25 @@ pub enum Stage {
     Working,
 }
 
+/// What a delivery has cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeliverySpending {
+    /// What all agents have cost.
+    pub spent: Usage,
+    /// Whether there was a warning that a budget is nearly used.
+    #[serde(alias = "warned_of_budget")]
+    pub budget_warned: bool,
+    /// Milliseconds that agents worked, as they were last counted.
+    #[serde(alias = "worked")]
+    pub worked_millis: u64,
+    /// When they were counted: whenever the set of agents changed. In between, time only adds up.
+    #[serde(alias = "counted_at", skip_serializing_if = "Option::is_none")]
+    pub worked_counted_at: Option<Timestamp>,
+}
+
 /// The small part of the state: everything but the tasks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryRun {
     /// What people call it.
     pub title: String,
@@ -295,18 +344,9 @@ pub struct DeliveryRun {
     /// When the next tick is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<Timestamp>,
-    /// What all agents have cost.
-    #[serde(default)]
-    pub spent: Usage,
-    /// Whether there was a warning that a budget is nearly used.
-    #[serde(default, alias = "warned_of_budget")]
-    pub budget_warned: bool,
-    /// Milliseconds that agents worked, as they were last counted.
-    #[serde(default, alias = "worked")]
-    pub worked_millis: u64,
-    /// When they were counted: whenever the set of agents changed. In between, time only adds up.
-    #[serde(default, alias = "counted_at", skip_serializing_if = "Option::is_none")]
-    pub worked_counted_at: Option<Timestamp>,
+    /// What all agents have cost, and how long they worked.
+    #[serde(flatten)]
+    pub spending: DeliverySpending,
     /// The agents that were at work when it ended, for when it is continued.
     #[serde(default, alias = "left", skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupted: BTreeMap<u64, WorkingAgent>,
@@ -316,17 +356,19 @@ impl DeliveryRun {
     /// Returns how many milliseconds agents have worked by now. Time in which all of them wait for
     /// their service does not count.
     pub(super) fn worked_by(&self, now: Timestamp) -> u64 {
-        let (Some(earliest), Some(counted_at)) = (self.earliest_activity(), self.worked_counted_at)
+        let (Some(earliest), Some(counted_at)) =
+            (self.earliest_activity(), self.spending.worked_counted_at)
         else {
-            return self.worked_millis;
+            return self.spending.worked_millis;
         };
         let more = now.since(earliest.max(counted_at)).as_millis();
-        self.worked_millis.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+        self.spending.worked_millis.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
     }
 
     /// Returns the earliest time at which an agent was active. It lies ahead where all wait for their
     /// service.
     pub(super) fn earliest_activity(&self) -> Option<Timestamp> {
-        self.agents.values().map(|agent| agent.last_seen).min()
+        let started = self.agents.values().filter(|agent| !agent.queued);
+        started.map(|agent| agent.last_seen).min()
     }
 }

@@ -44,10 +44,13 @@ impl State {
         if self.run.stage == Stage::Ready {
             return self.begin();
         }
-        self.start_again(
-            (Rule::Recovered, "Continued after an interruption"),
-            "the coordinator was gone and is back",
-        );
+        // Workers went on meanwhile.
+        let lost = match self.run.config.workers {
+            true => BTreeMap::new(),
+            false => std::mem::take(&mut self.run.agents),
+        };
+        let rule = (Rule::Recovered, "Continued after an interruption");
+        self.start_again(rule, "the coordinator was gone and is back", lost);
     }
 
     /// Continues because a human wants it, with other limits.
@@ -56,9 +59,14 @@ impl State {
             return;
         }
         let ended = self.run.ending.take();
-        self.run.agents.append(&mut self.run.interrupted);
+        // Where it had not ended, agents at workers go on.
+        let goes_on = self.run.config.workers && ended.is_none();
+        let mut lost = std::mem::take(&mut self.run.interrupted);
+        if !goes_on {
+            lost.append(&mut self.run.agents);
+        }
         self.run.config = config.clone();
-        (self.run.paused, self.run.budget_warned) = (false, false);
+        (self.run.paused, self.run.spending.budget_warned) = (false, false);
         if self.run.stage == Stage::Ready {
             return self.begin();
         }
@@ -69,14 +77,18 @@ impl State {
             }
             None => "a human continued it with other limits".to_owned(),
         };
-        self.start_again((Rule::Continued, "Continued the delivery"), &because);
+        self.start_again((Rule::Continued, "Continued the delivery"), &because, lost);
     }
 
     /// Starts the agents again that are gone, and asks the open questions again.
-    fn start_again(&mut self, (rule, summary): (Rule, &str), because: &str) {
+    fn start_again(
+        &mut self,
+        (rule, summary): (Rule, &str),
+        because: &str,
+        lost: BTreeMap<u64, WorkingAgent>,
+    ) {
         // Whoever kept the old wake-up may be gone too.
         self.run.wake = None;
-        let lost: BTreeMap<u64, WorkingAgent> = std::mem::take(&mut self.run.agents);
         let mut next = match lost.len() {
             0 => "free slots are filled".to_owned(),
             1 => "1 agent is started again".to_owned(),
@@ -88,6 +100,7 @@ impl State {
         self.decide(None, rule, summary).because(because).next(next);
         // What was being done for tasks and experts was lost too; doing it twice does no harm.
         self.merge_again();
+        self.check_again();
         let checks = self.run.experts.candidates.iter();
         self.out.effects.extend(checks.map(|(name, candidate)| Effect::CheckExpert {
             name: name.clone(),
@@ -201,6 +214,9 @@ impl State {
 
     /// Starts the agent whose turn it is.
     fn start_agent(&mut self, no: usize) {
+        if self.must_pin(no) {
+            return self.pin(no);
+        }
         for path in self.files_wanted(no) {
             self.hold_file(no, &path);
         }
@@ -232,7 +248,7 @@ impl State {
             Work::Task { task } => {
                 self.at_mut(task).dispatched += 1;
                 let prompt = prompts::task(self, task, agent);
-                resume = self.at_mut(task).resume.take();
+                resume = self.at_mut(task).hands.resume.take();
                 self.set_wait(task, Wait::Agent { agent });
                 (Some(task), prompt)
             }
@@ -266,6 +282,8 @@ impl State {
             missed_checkpoints: 0,
             checkpoint_request: None,
             monitor,
+            queued: self.run.config.workers,
+            worker: None,
         };
         self.run.agents.insert(self.run.agents_started, agent);
         self.run.agents_started

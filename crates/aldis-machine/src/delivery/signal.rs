@@ -3,18 +3,21 @@
 //! Who may report a signal, its priority and its handler are the dialect's own data; only what is
 //! done about each is code.
 
-use crate::rules::codes;
+use aldis_signal::codes;
 use aldis_signal::dialect::{Dialect, SignalDef};
+use aldis_signal::signal::Meaning;
 
 /// The dialect of the loop.
 pub const DIALECT: &str = "delivery";
 
 codes! {
     /// What an agent was started for.
+    #[derive(Default)]
     pub enum Role {
         /// Turns a task without acceptance criteria into one that has some.
         BusinessAnalyst = "business_analyst",
         /// Does the work.
+        #[default]
         Developer = "developer",
         /// Judges the quality of the work.
         Critic = "critic",
@@ -122,6 +125,11 @@ impl SignalKind {
     /// Returns its place when one reply holds several: lower goes first.
     pub fn priority(self) -> u8 {
         self.definition().map_or(u8::MAX, |signal| signal.priority)
+    }
+
+    /// Returns what it means in any dialect.
+    pub(super) fn meaning(self) -> Meaning {
+        self.definition().map_or(Meaning::Info, |signal| signal.meaning)
     }
 
     pub(super) fn subject(self) -> Subject {

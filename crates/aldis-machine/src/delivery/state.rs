@@ -19,12 +19,11 @@ use super::event::{Effect, Event, Notice, Severity};
 use super::index::Index;
 use super::plan::Plan;
 use super::rule::Rule;
-use super::run::{DeliveryRun, Ending, Experts, QuestionSubject, Stage, Work, WorkingAgent};
+use super::run::{DeliveryRun, Ending, Experts, QuestionSubject, Work, WorkingAgent};
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
 use crate::Decision;
 use crate::phases::TokenPolicy;
-use crate::run::Usage;
 use crate::words::{counted, fnv};
 use aldis_signal::scan::Token;
 use aldis_signal::time::Timestamp;
@@ -61,19 +60,13 @@ impl PartialEq for State {
 pub type Outcome = crate::Outcome<Effect>;
 
 /// What the step being taken has led to. It is empty between steps, and never stored.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct StepOutput {
     pub(super) now: Timestamp,
     /// Milliseconds that agents have worked by now.
     pub(super) worked: u64,
     pub(super) effects: Vec<Effect>,
     decisions: Vec<Decision>,
-}
-
-impl StepOutput {
-    fn new(now: Timestamp) -> Self {
-        Self { now, worked: 0, effects: Vec::new(), decisions: Vec::new() }
-    }
 }
 
 /// Returns what people call a delivery: the plan's title, or else what its first task is called.
@@ -110,24 +103,11 @@ impl State {
             config,
             token,
             started_at: now,
-            stage: Stage::Ready,
-            paused: false,
-            ending: None,
-            agents: BTreeMap::new(),
-            agents_started: 0,
-            questions: BTreeMap::new(),
-            questions_asked: 0,
-            remediation: None,
-            wake: None,
-            spent: Usage::default(),
-            budget_warned: false,
-            worked_millis: 0,
-            worked_counted_at: None,
-            interrupted: BTreeMap::new(),
+            ..DeliveryRun::default()
         };
         let mut index = Index::new(&tasks);
         index.changed = (0..tasks.len()).collect();
-        Self { run, index, tasks, out: StepOutput::new(now) }
+        Self { run, index, tasks, out: StepOutput::default() }
     }
 
     /// Puts stored parts together again; the tasks in the plan's order. Says what does not fit.
@@ -145,8 +125,7 @@ impl State {
         }
         // 0.1.0 stored an empty title where the plan had none.
         run.title = title_of(&run.title, &tasks);
-        let out = StepOutput::new(run.started_at);
-        Ok(Self { run, index: Index::new(&tasks), tasks, out })
+        Ok(Self { run, index: Index::new(&tasks), tasks, out: StepOutput::default() })
     }
 
     /// Takes one event.
@@ -154,8 +133,8 @@ impl State {
         // Time without a coordinator does not count as work.
         let away = matches!(event, Event::Recovered | Event::Reopen { .. });
         let earliest = self.run.earliest_activity();
-        let worked = if away { self.run.worked_millis } else { self.run.worked_by(now) };
-        self.out = StepOutput { worked, ..StepOutput::new(now) };
+        let worked = if away { self.run.spending.worked_millis } else { self.run.worked_by(now) };
+        self.out = StepOutput { now, worked, ..StepOutput::default() };
         if self.run.ending.is_none_or(|ending| counts_after(event, ending)) {
             self.take(event);
         }
@@ -167,14 +146,14 @@ impl State {
             self.arm_wake();
         }
         if self.run.earliest_activity() != earliest {
-            (self.run.worked_millis, self.run.worked_counted_at) = (worked, Some(now));
+            (self.run.spending.worked_millis, self.run.spending.worked_counted_at) =
+                (worked, Some(now));
         }
-        let StepOutput { effects, decisions, .. } =
-            std::mem::replace(&mut self.out, StepOutput::new(now));
+        let StepOutput { effects, decisions, .. } = std::mem::take(&mut self.out);
         Outcome { effects, decisions }
     }
 
-    fn take(&mut self, event: &Event) {
+    pub(super) fn take(&mut self, event: &Event) {
         match event {
             Event::Begin => self.begin(),
             Event::Recovered => self.recovered(),
@@ -185,9 +164,15 @@ impl State {
             Event::Worked { agent } => self.worked(*agent),
             Event::Waiting { agent } => self.waiting(*agent),
             Event::Spent { usage, .. } => self.add_spending(*usage),
+            Event::Claimed { agent, worker, fence } => self.claimed(*agent, worker, *fence),
+            Event::Worker { agent, fence, report } => self.worker_reports(*agent, *fence, report),
             Event::Tick => self.tick(),
             Event::Answer { id, text, by } => self.answered(id, text, by),
             Event::Merged { task, ok, detail } => self.merged(task, *ok, detail),
+            Event::Inspected { task, head, dirty, seen } => {
+                self.inspected(task, (head.as_deref(), *dirty), seen);
+            }
+            Event::CheckEnded { task, result } => self.check_ended(task, result),
             Event::ExpertChecked { name, present } => self.expert_checked(name, *present),
             Event::Pause { by } => self.set_paused(true, by),
             Event::Resume { by } => self.set_paused(false, by),
@@ -253,6 +238,11 @@ impl State {
         self.index.number(id).and_then(|no| self.tasks.get(no))
     }
 
+    /// Returns the place of a task in the plan, from 0.
+    pub fn number(&self, id: &str) -> Option<usize> {
+        self.index.number(id)
+    }
+
     /// Returns the task that a question is about, if it is about one.
     pub fn task_of(&self, about: QuestionSubject) -> Option<&Task> {
         about.task().and_then(|task| self.tasks.get(task))
@@ -276,7 +266,7 @@ impl State {
 
     /// Returns the limit of these that would end the delivery at once if it went on with them.
     pub fn reached(&self, config: &Config) -> Option<BudgetLimit> {
-        budget::reached(&self.run, config, self.run.worked_millis)
+        budget::reached(&self.run, config, self.run.spending.worked_millis)
     }
 
     /// Returns how many tasks there are in each status.
@@ -372,6 +362,7 @@ impl State {
 fn counts_after(event: &Event, ending: Ending) -> bool {
     match event {
         Event::Spent { .. } | Event::Reopen { .. } => true,
+        Event::Worker { report, .. } => matches!(**report, Event::Spent { .. }),
         Event::Answer { .. } => ending.can_be_continued(),
         _ => false,
     }

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ledger::Ledger;
 use super::plan::TaskSpec;
 use super::signal::Role;
-use crate::rules::codes;
+use crate::proof::{Proof, Stage};
+use crate::words::is_zero;
 use crate::{Evidence, words};
+use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
 /// How many notes the next prompt holds, and how long one may be.
@@ -45,12 +48,13 @@ codes! {
 }
 
 /// What a task waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum Wait {
     /// Other tasks.
     Needs,
     /// A free slot.
+    #[default]
     Slot,
     /// The agent at work on it.
     Agent {
@@ -80,6 +84,11 @@ pub enum Wait {
     Change,
     /// Its work to be merged.
     Merge,
+    /// Its checks: before the work files are pinned, after a claim the checks run.
+    Checks {
+        /// When.
+        stage: Stage,
+    },
     /// Nothing: it is complete.
     Complete,
     /// Nothing: it was given up.
@@ -98,6 +107,9 @@ pub struct Counters {
     pub audit_failures: u32,
     /// Failed merges.
     pub merge_failures: u32,
+    /// Claims that the checks refused.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub check_failures: u32,
     /// Times a developer gave it back.
     pub incomplete: u32,
     /// Timeouts and crashes.
@@ -113,32 +125,9 @@ pub struct Counters {
 impl Counters {
     /// Returns those that are not 0, by name.
     pub fn named(&self) -> BTreeMap<String, u64> {
-        let Self {
-            dispatches,
-            review_failures,
-            audit_failures,
-            merge_failures,
-            incomplete,
-            timeouts,
-            refusals,
-            unknown,
-            conflicts,
-        } = *self;
-        [
-            ("dispatches", dispatches),
-            ("review_failures", review_failures),
-            ("audit_failures", audit_failures),
-            ("merge_failures", merge_failures),
-            ("incomplete", incomplete),
-            ("timeouts", timeouts),
-            ("refusals", refusals),
-            ("unknown", unknown),
-            ("conflicts", conflicts),
-        ]
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| (name.to_owned(), u64::from(count)))
-        .collect()
+        let Ok(Value::Object(all)) = serde_json::to_value(self) else { return BTreeMap::new() };
+        let counts = all.into_iter().filter_map(|(name, count)| Some((name, count.as_u64()?)));
+        counts.filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -170,8 +159,26 @@ pub(super) fn remember(notes: &mut Vec<PromptNote>, note: PromptNote) {
     notes.push(note);
 }
 
+/// Through which agents' hands the work of a task went.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Hands {
+    /// The agent whose session continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resume: Option<u64>,
+    /// The developer that handed the work over last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) developer: Option<u64>,
+    /// The critic that passed the work as it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reviewed_by: Option<u64>,
+    /// The auditor that passed the work as it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) audited_by: Option<u64>,
+}
+
 /// A task: what is to be done, and how far it has come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// What is to be done.
     pub spec: TaskSpec,
@@ -200,12 +207,9 @@ pub struct Task {
     /// What reviewers found.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,
-    /// The agent whose session continues.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resume: Option<u64>,
-    /// The developer that handed the work over last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub developer: Option<u64>,
+    /// Whose work it is.
+    #[serde(flatten)]
+    pub(super) hands: Hands,
     /// Why the last agent achieved nothing, until one reports something that counts.
     #[serde(default, alias = "setback", skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<String>,
@@ -215,12 +219,9 @@ pub struct Task {
     /// How far the work has come, as its agent reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
-    /// The critic that passed the work as it stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reviewed_by: Option<u64>,
-    /// The auditor that passed the work as it stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audited_by: Option<u64>,
+    /// What is known about its checks.
+    #[serde(default, skip_serializing_if = "Proof::is_empty")]
+    pub proof: Proof,
     /// An expansion that a human must accept first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Expansion>,
@@ -246,26 +247,8 @@ impl Task {
             (false, true) => Wait::Slot,
             (false, false) => Wait::Needs,
         };
-        Self {
-            spec,
-            role: if expand { Role::BusinessAnalyst } else { Role::Developer },
-            wait,
-            dispatched: 0,
-            round: 0,
-            counters: Counters::default(),
-            notes: Vec::new(),
-            report: String::new(),
-            holds: BTreeSet::new(),
-            ledger: Ledger::default(),
-            resume: None,
-            developer: None,
-            last_failure: None,
-            last_refused: None,
-            progress: None,
-            reviewed_by: None,
-            audited_by: None,
-            proposal: None,
-        }
+        let role = if expand { Role::BusinessAnalyst } else { Role::Developer };
+        Self { spec, role, wait, ..Self::default() }
     }
 
     /// Returns where it is.
@@ -276,15 +259,17 @@ impl Task {
             Wait::Human { .. } => Status::AwaitingGuidance,
             Wait::Infrastructure | Wait::Change | Wait::File { .. } => Status::Blocked,
             Wait::Needs => Status::Pending,
-            Wait::Slot if self.dispatched == 0 => Status::Pending,
-            Wait::Slot | Wait::Agent { .. } | Wait::Expert { .. } | Wait::Merge => {
-                match self.role {
-                    Role::BusinessAnalyst => Status::Expanding,
-                    Role::Critic => Status::AwaitingReview,
-                    Role::Auditor => Status::AwaitingAudit,
-                    _ => Status::Implementing,
-                }
-            }
+            Wait::Slot | Wait::Checks { .. } if self.dispatched == 0 => Status::Pending,
+            Wait::Slot
+            | Wait::Agent { .. }
+            | Wait::Expert { .. }
+            | Wait::Merge
+            | Wait::Checks { .. } => match self.role {
+                Role::BusinessAnalyst => Status::Expanding,
+                Role::Critic => Status::AwaitingReview,
+                Role::Auditor => Status::AwaitingAudit,
+                _ => Status::Implementing,
+            },
         }
     }
 

@@ -20,6 +20,7 @@ mod stagnation;
 mod stored;
 mod stored_0_1_0;
 mod way;
+mod workers;
 
 use super::*;
 use crate::run::Exit;
@@ -227,8 +228,11 @@ fn invariants(state: &State) {
     }
     for task in tasks {
         let complete = task.status() == Status::Complete;
-        assert!(!complete || task.spec.done || task.audited_by > task.reviewed_by, "{task:?}");
-        assert!(!complete || task.spec.done || task.reviewed_by.is_some(), "{task:?}");
+        assert!(
+            !complete || task.spec.done || task.hands.audited_by > task.hands.reviewed_by,
+            "{task:?}"
+        );
+        assert!(!complete || task.spec.done || task.hands.reviewed_by.is_some(), "{task:?}");
         assert!(!complete || task.holds.is_empty(), "{task:?}");
         match &task.wait {
             Wait::Agent { agent } => {

@@ -13,6 +13,7 @@ use super::signal::{Role, SignalKind};
 use super::state::State;
 use super::task::{CRITERIA_MAX, Expansion, FILES_MAX, Wait};
 use crate::Evidence;
+use crate::proof::Stage;
 use crate::words::{counted, listed};
 
 /// How many names a sentence holds.
@@ -35,7 +36,7 @@ impl State {
             SignalKind::AuditFailed => self.rework(no, accepted, Role::Auditor),
             SignalKind::Expanded => self.expanded(no, accepted),
             SignalKind::SeekingClarification => {
-                self.at_mut(no).resume = Some(accepted.agent);
+                self.at_mut(no).hands.resume = Some(accepted.agent);
                 let role = self.at(no).role;
                 let new = NewQuestion::of_agent(Rule::QuestionAsked, role, accepted.signal);
                 self.ask_about(no, new.seen([accepted.evidence()]));
@@ -111,13 +112,17 @@ impl State {
         task.report = accepted.signal.body();
         task.round += 1;
         task.notes.clear();
-        (task.reviewed_by, task.audited_by, task.resume) = (None, None, None);
-        task.developer = Some(accepted.agent);
-        self.queue(no, Role::Critic);
-        self.decide(Some(no), Rule::ReadyForReview, "Sent the work to the critic")
-            .because("the developer reports that it is ready")
-            .seen([accepted.evidence()])
-            .next("a critic reviews it as soon as a slot is free");
+        (task.hands.reviewed_by, task.hands.audited_by, task.hands.resume) = (None, None, None);
+        task.hands.developer = Some(accepted.agent);
+        let (because, seen) = ("the developer reports that it is ready", accepted.evidence());
+        if !self.run.config.proof.is_active() {
+            return self.send_to_critic(no, Rule::ReadyForReview, because, vec![seen]);
+        }
+        self.start_checks(no, Stage::Claim);
+        self.decide(Some(no), Rule::ReadyForReview, "Checking the work")
+            .because(because)
+            .seen([seen])
+            .next("a critic reviews it if it passes its checks");
     }
 
     /// A claim without the checks that it needs.
@@ -147,9 +152,9 @@ impl State {
     fn review_passed(&mut self, no: usize, accepted: Accepted<'_>) {
         let task = self.at_mut(no);
         task.ledger.passed(Role::Critic);
-        task.reviewed_by = Some(accepted.agent);
+        task.hands.reviewed_by = Some(accepted.agent);
         task.notes.clear();
-        task.resume = None;
+        task.hands.resume = None;
         self.queue(no, Role::Auditor);
         self.decide(Some(no), Rule::ReviewPassed, "Sent the work to the auditor")
             .because("the critic passed it")
@@ -170,9 +175,9 @@ impl State {
         }
         let task = self.at_mut(no);
         task.ledger.passed(Role::Auditor);
-        task.audited_by = Some(accepted.agent);
+        task.hands.audited_by = Some(accepted.agent);
         task.notes.clear();
-        task.resume = None;
+        task.hands.resume = None;
         let seen = accepted.evidence();
         if self.run.config.worktrees {
             return self.start_merge(no, seen);
@@ -228,9 +233,9 @@ impl State {
         };
         *failures += 1;
         let failures = *failures;
-        (task.reviewed_by, task.audited_by) = (None, None);
+        (task.hands.reviewed_by, task.hands.audited_by) = (None, None);
         // Whoever did the work knows it best. Reviewers always look with fresh eyes.
-        task.resume = task.developer;
+        task.hands.resume = task.hands.developer;
         task.notes.clear();
         let body = accepted.signal.body();
         task.note(format!("Your work came back: {because}. The {} wrote:", by.label()), &body);
@@ -285,7 +290,7 @@ impl State {
         task.counters.incomplete += 1;
         let times = task.counters.incomplete;
         task.notes.clear();
-        task.resume = None;
+        task.hands.resume = None;
         task.note("The last developer gave the task back and wrote:", &body);
         if times >= limit {
             let why = format!("developers gave the task back {}", counted(times, "time"));
@@ -339,7 +344,7 @@ impl State {
             expansion.acceptance.iter().map(|line| format!("- {line}\n")).collect();
         let details = format!("{}\n{criteria}", expansion.description);
         self.at_mut(no).proposal = Some(expansion);
-        self.at_mut(no).resume = Some(accepted.agent);
+        self.at_mut(no).hands.resume = Some(accepted.agent);
         let name = self.at(no).name();
         let because = "the business analyst is not confident about its specification";
         let new = NewQuestion::new(Rule::ExpansionUnconfirmed, because)
@@ -360,7 +365,7 @@ impl State {
         task.spec.acceptance = acceptance;
         task.proposal = None;
         task.notes.clear();
-        task.resume = None;
+        task.hands.resume = None;
         if task.spec.files.is_empty() {
             task.spec.files = files;
         }

@@ -1,5 +1,6 @@
 //! Applies the signals of a stop to the run, in text order.
 
+use super::checks;
 use super::config::{ExitReason, TokenPolicy};
 use super::eligibility::{self, Fate};
 use super::event::{PhaseFinding, PhaseSignal};
@@ -44,19 +45,28 @@ fn take(
     tally: &mut StopTally,
 ) {
     if let Some(key) = eligibility::counted_key(signal) {
-        state.counted.insert(key);
+        state.reading.counted.insert(key);
     }
-    let by_meaning = state.pipeline.phase(&state.phase).is_some_and(|p| p.signal.is_none());
-    let ends = state.pipeline.ended_by(&signal.name).map(|phase| phase.name.clone());
-    if state.pipeline.finish.as_deref() == Some(&*signal.name) {
-        finish(state, now, signal, tally);
-    } else if ends.as_deref() == Some(&*state.phase)
-        || by_meaning && signal.meaning == Meaning::Done
+    let by_meaning =
+        state.setup.pipeline.phase(&state.progress.phase).is_some_and(|p| p.signal.is_none());
+    let ends = state.setup.pipeline.ended_by(&signal.name).map(|phase| phase.name.clone());
+    let ends_run = state.setup.pipeline.finish.as_deref() == Some(&*signal.name);
+    let ends_phase = ends.as_deref() == Some(&*state.progress.phase)
+        || by_meaning && signal.meaning == Meaning::Done;
+    if (ends_run || ends_phase) && state.checks.withhold() {
+        // The agent repeats what it waits for.
+        tally.quote(signal, None);
+    } else if ends_run && !signal.subagent && checks::wants_check(state, true)
+        || ends_phase && !ends_run && checks::wants_check(state, false)
     {
+        checks::claim(state, now, signal, ends_run, tally);
+    } else if ends_run {
+        finish(state, now, signal, tally);
+    } else if ends_phase {
         complete(state, now, signal, fresh_token, tally);
     } else if let Some(other) = ends {
         // Reporting a completed phase again is no mistake worth a word.
-        if !state.completed.contains(&other) {
+        if !state.progress.completed.contains(&other) {
             record(state, now, signal);
             tally.refuse(signal, Refusal::OutOfOrder);
         }
@@ -69,23 +79,33 @@ fn take(
 }
 
 /// The whole run is declared complete, which only the main agent may do.
-fn finish(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut StopTally) {
+pub(super) fn finish(
+    state: &mut State,
+    now: Timestamp,
+    signal: &PhaseSignal,
+    tally: &mut StopTally,
+) {
     if signal.subagent {
         return tally.refuse(signal, Refusal::RoleNotAllowed);
     }
     record(state, now, signal);
     tally.quote(signal, None);
-    let mut phase = state.phase.clone();
+    let mut phase = state.progress.phase.clone();
     while phase != COMPLETE {
-        let next = state.pipeline.next(&phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-        state.left_out.push(std::mem::replace(&mut phase, next));
+        let next = state
+            .setup
+            .pipeline
+            .next(&phase, &state.setup.config.skip)
+            .unwrap_or(COMPLETE)
+            .to_owned();
+        state.progress.left_out.push(std::mem::replace(&mut phase, next));
     }
     state.end(now, ExitReason::AutoCompleteSignal);
     tally.ended = Some(ExitReason::AutoCompleteSignal);
 }
 
 /// The current phase is complete; the next one begins where this was reported.
-fn complete(
+pub(super) fn complete(
     state: &mut State,
     now: Timestamp,
     signal: &PhaseSignal,
@@ -93,38 +113,43 @@ fn complete(
     tally: &mut StopTally,
 ) {
     // A phase that began in this very message has a code that the agent cannot know.
-    if state.config.token == TokenPolicy::Require && !tally.completed.is_empty() {
+    if state.setup.config.token == TokenPolicy::Require && !tally.completed.is_empty() {
         return tally.refuse(signal, Refusal::WrongToken);
     }
     record(state, now, signal);
     tally.quote(signal, None);
-    let reported_at = signal.at.unwrap_or(now).max(state.phase_started_at);
-    let next = state.pipeline.next(&state.phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-    let took = reported_at.since(state.phase_started_at).as_secs();
-    state.durations.insert(state.phase.clone(), took);
-    state.completed.insert(state.phase.clone());
+    let reported_at = signal.at.unwrap_or(now).max(state.clock.phase_started_at);
+    let next = state
+        .setup
+        .pipeline
+        .next(&state.progress.phase, &state.setup.config.skip)
+        .unwrap_or(COMPLETE)
+        .to_owned();
+    let took = reported_at.since(state.clock.phase_started_at).as_secs();
+    state.progress.durations.insert(state.progress.phase.clone(), took);
+    state.progress.completed.insert(state.progress.phase.clone());
     let who = match (&signal.agent, signal.subagent) {
         (Some(agent), _) => format!("sub-agent {agent}"),
         (None, true) => "a sub-agent".to_owned(),
         (None, false) => "the agent".to_owned(),
     };
     let by = format!("{who} reported {}", signal.name);
-    tally.completed.push(CompletedPhase { phase: state.phase.clone(), by });
+    tally.completed.push(CompletedPhase { phase: state.progress.phase.clone(), by });
     // The main agent's stop ends the run: a sub-agent never does.
     if next == COMPLETE && tally.of_subagent {
-        state.ends_at_next_stop = true;
+        state.handover.ends_at_next_stop = true;
         return;
     }
-    state.phase = next;
+    state.progress.phase = next;
     tally.error = false;
-    state.iteration = 0;
+    state.progress.iteration = 0;
     state.last_refused = None;
-    state.phase_started_at = reported_at;
-    if state.phase == COMPLETE {
+    state.clock.phase_started_at = reported_at;
+    if state.progress.phase == COMPLETE {
         state.end(now, ExitReason::AllPhasesComplete);
         tally.ended = Some(ExitReason::AllPhasesComplete);
     } else {
-        state.prompt_pending = true;
+        state.handover.prompt_pending = true;
         state.rotate_token(fresh_token);
     }
 }
@@ -139,6 +164,8 @@ fn fail(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut Sto
     }
     tally.quote(signal, None);
     tally.error = true;
+    // Whoever fails takes back what it claimed before.
+    state.checks.drop_claims();
     if signal.recoverable == Some(false) {
         state.end(now, ExitReason::CriticalError);
         tally.ended = Some(ExitReason::CriticalError);
@@ -146,12 +173,17 @@ fn fail(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut Sto
 }
 
 /// Records that a signal was detected, each name once.
-fn record(state: &mut State, now: Timestamp, signal: &PhaseSignal) {
-    match state.detected.iter_mut().find(|known| known.signal == signal.name) {
+pub(super) fn record(state: &mut State, now: Timestamp, signal: &PhaseSignal) {
+    match state.progress.detected.iter_mut().find(|known| known.signal == signal.name) {
         Some(known) => known.detected_at = now,
-        None => state.detected.push(Detected { signal: signal.name.clone(), detected_at: now }),
+        None => {
+            state
+                .progress
+                .detected
+                .push(Detected { signal: signal.name.clone(), detected_at: now });
+        }
     }
-    if state.detected.len() > DETECTED_MAX {
-        state.detected.remove(0);
+    if state.progress.detected.len() > DETECTED_MAX {
+        state.progress.detected.remove(0);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::limits::settings;
-use crate::rules::codes;
+use aldis_signal::codes;
 use aldis_signal::scan::Token;
 use aldis_signal::signal::Via;
 use serde::{Deserialize, Serialize};
@@ -102,5 +102,11 @@ settings! {
         /// How a signal must come at least to count.
         #[serde(skip_serializing_if = "Via::is_said")]
         accept: Via = Via::Said;
+        /// What makes the claim count that ends the run.
+        #[serde(skip_serializing_if = "crate::proof::Config::is_default")]
+        proof: crate::proof::Config = crate::proof::Config::default();
+        /// Whether the agent has the tools of the MCP server: its prompts then prefer a call.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        prefer_calls: bool = false;
     }
 }

@@ -1,8 +1,9 @@
 //! How the engine drives a run through the phases.
 
 use super::event::Event;
+use super::human::NotResumable;
 use super::rule::Rule;
-use super::state::{Effect, NotResumable, Outcome, Start, State};
+use super::state::{Effect, Outcome, Start, State};
 use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
 
@@ -15,7 +16,7 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let state = Self::start(now, start);
-        let phase = &state.phase;
+        let phase = &state.progress.phase;
         let outcome = Outcome::decided(Rule::Started, format!("Started the run in phase {phase}"))
             .because("requested by a human")
             .next(format!("send a prompt to the agent: it brings the prompt of phase {phase}"))
@@ -43,11 +44,16 @@ impl Machine for State {
     fn event_of(&self, command: &HumanCommand, by: String) -> Result<Event, NotPossible> {
         match command {
             HumanCommand::Answer { id, text } => match self.question() {
+                Some(question) if question.id == *id && self.checks.asks.is_some() => {
+                    Ok(Event::ClaimAnswered { text: text.clone(), by, fresh_token: None })
+                }
                 Some(question) if question.id == *id => Ok(Event::Tell { text: text.clone(), by }),
                 _ => Err(NotPossible::NoSuchQuestion(id.clone())),
             },
             // Whoever let a capped agent go reads that its run is paused.
-            HumanCommand::Resume if self.active && !self.paused && !self.block_limit.capped => {
+            HumanCommand::Resume
+                if self.progress.active && !self.paused && !self.block_limit.capped =>
+            {
                 Err(NotPossible::NotPaused)
             }
             HumanCommand::Resume => match self.can_resume() {
@@ -68,7 +74,11 @@ impl Machine for State {
     }
 
     fn summary(&self) -> Summary<'_> {
-        Summary { title: &self.task, active: self.active, session: self.session.as_deref() }
+        Summary {
+            title: &self.setup.task,
+            active: self.progress.active,
+            session: self.session.as_deref(),
+        }
     }
 
     fn to_stored(&self) -> Result<String, serde_json::Error> {

@@ -1,5 +1,6 @@
 //! What the agent may do after its signals were applied: rules 4 to 7 of the specification.
 
+use super::checks;
 use super::config::{AfterTransition, ExitReason};
 use super::eligibility;
 use super::event::{MustAllow, Stop};
@@ -29,16 +30,17 @@ pub(super) fn decide(
         state.block_limit.advanced(stop.cap);
     }
     // An error of the main agent takes back what a sub-agent claimed.
-    let over = std::mem::take(&mut state.ends_at_next_stop) && !tally.error;
+    let over = std::mem::take(&mut state.handover.ends_at_next_stop) && !tally.error;
     if over && tally.ended.is_none() {
-        let by = format!("a sub-agent completed phase {} before this stop", state.phase);
-        tally.completed.push(CompletedPhase { phase: state.phase.clone(), by });
+        let by = format!("a sub-agent completed phase {} before this stop", state.progress.phase);
+        tally.completed.push(CompletedPhase { phase: state.progress.phase.clone(), by });
         state.end(now, ExitReason::AllPhasesComplete);
         tally.ended = Some(ExitReason::AllPhasesComplete);
     }
-    let by_subagent = std::mem::take(&mut state.advanced_by_subagent) && tally.completed.is_empty();
+    let by_subagent =
+        std::mem::take(&mut state.handover.advanced_by_subagent) && tally.completed.is_empty();
     if let Some(reason) = tally.ended {
-        return ended(state, reason, tally);
+        return ended(state, reason, tally, None);
     }
     if tally.error {
         return recoverable(state, tally);
@@ -46,17 +48,30 @@ pub(super) fn decide(
     if let Some(must_allow) = &stop.must_allow {
         return allowed_for_now(state, must_allow, tally);
     }
-    if !tally.completed.is_empty() || by_subagent {
-        return advanced(state, stop, tally);
+    if let Some(asked) = &state.checks.asks {
+        return checks::waits_for_human(asked, tally);
+    }
+    if state.checks.claim.is_some() {
+        return checks::checking(state, now, stop, tally);
+    }
+    let by_check = std::mem::take(&mut state.checks.advanced) && tally.completed.is_empty();
+    if !tally.completed.is_empty() || by_subagent || by_check {
+        return advanced(state, stop, tally, by_check);
     }
     not_complete(state, now, stop, tally)
 }
 
-fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
+/// The run is over; `passed` says what the checks said about the claim.
+pub(super) fn ended(
+    state: &State,
+    reason: ExitReason,
+    tally: StopTally,
+    passed: Option<&str>,
+) -> Outcome {
     let (rule, summary, because, next) = match reason {
         ExitReason::AutoCompleteSignal => {
-            let finish = state.pipeline.finish.as_deref().unwrap_or_default();
-            let because = match &state.left_out[..] {
+            let finish = state.setup.pipeline.finish.as_deref().unwrap_or_default();
+            let because = match &state.progress.left_out[..] {
                 [] => format!("the agent reported {finish}"),
                 [phase] => {
                     format!("the agent reported {finish}, and not that phase {phase} is complete")
@@ -70,8 +85,8 @@ fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
             (Rule::AutoComplete, summary, because, "nothing to do".to_owned())
         }
         ExitReason::CriticalError => {
-            let phase = state.failed_in.as_deref().unwrap_or(&state.phase);
-            let error = state.last_error.as_ref().map_or("", |error| &error.message);
+            let phase = state.closing.failed_in.as_deref().unwrap_or(&state.progress.phase);
+            let error = state.closing.last_error.as_ref().map_or("", |error| &error.message);
             (
                 Rule::CriticalError,
                 format!("Let the agent stop: the run failed in phase {phase}"),
@@ -89,13 +104,18 @@ fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
             "nothing to do".to_owned(),
         ),
     };
+    let because = match passed {
+        Some(passed) => format!("{because}, and {passed}"),
+        None => because,
+    };
     Outcome::allowed(rule, summary).seen(tally.evidence).because(because).next(next)
 }
 
 /// Rule 6: the agent needs help and says so.
 fn recoverable(state: &State, tally: StopTally) -> Outcome {
-    let error = state.last_error.as_ref().map_or("", |error| &error.message);
-    let summary = format!("Let the agent stop: it reported an error in phase {}", state.phase);
+    let error = state.closing.last_error.as_ref().map_or("", |error| &error.message);
+    let summary =
+        format!("Let the agent stop: it reported an error in phase {}", state.progress.phase);
     Outcome::allowed(Rule::RecoverableError, summary)
         .seen(tally.evidence)
         .because(format!("{error}; the agent can recover, so {NOT_COUNTED}"))
@@ -111,6 +131,10 @@ fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> O
         MustAllow::Failed { what } => {
             ("the host reported an error", format!("the host reported `{what}`; "))
         }
+        MustAllow::Late => (
+            "it had stopped before the server answered",
+            "the stop was delivered later; ".to_owned(),
+        ),
         MustAllow::Question => ("it waits for the user's answer", String::new()),
     };
     let mut because = format!("{detail}{NOT_COUNTED}");
@@ -119,22 +143,24 @@ fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> O
         summary = format!("{}. {summary}", complete_phases(&tally.phases()));
         because = format!("{}; {because}", tally.completed_by());
     }
-    Outcome::allowed(Rule::AllowedForNow, summary)
-        .seen(tally.evidence)
-        .because(because)
-        .next(format!("the run is still active: the next turn continues phase {}", state.phase))
+    Outcome::allowed(Rule::AllowedForNow, summary).seen(tally.evidence).because(because).next(
+        format!("the run is still active: the next turn continues phase {}", state.progress.phase),
+    )
 }
 
 /// Rule 4: the agent continues with the next phase.
-fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
-    let (complete, by) = if tally.completed.is_empty() {
+fn advanced(state: &mut State, stop: &Stop, tally: StopTally, by_check: bool) -> Outcome {
+    let (complete, by) = if by_check {
+        let complete = "The checks of the previous phase passed".to_owned();
+        (complete, "the agent was not told yet".to_owned())
+    } else if tally.completed.is_empty() {
         let complete = "A sub-agent completed the previous phase".to_owned();
         (complete, "the main agent was not told yet".to_owned())
     } else {
         (complete_phases(&tally.phases()), tally.completed_by())
     };
-    let next = state.phase.clone();
-    if state.config.after_transition == AfterTransition::Stop {
+    let next = state.progress.phase.clone();
+    if state.setup.config.after_transition == AfterTransition::Stop {
         let summary = format!("{complete}. Let the agent stop");
         return Outcome::allowed(Rule::StoppedAfterPhase, summary)
             .seen(tally.evidence)
@@ -171,26 +197,33 @@ fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
     };
     let summary = format!("Let the agent stop: {cause}. The run is paused, not finished");
     let (because, evidence) = missing(state, tally.evidence);
-    Outcome::allowed(Rule::Capped, summary)
-        .seen(evidence)
-        .because(because)
-        .next(format!("send a prompt or run `aldis auto resume` to continue phase {}", state.phase))
+    Outcome::allowed(Rule::Capped, summary).seen(evidence).because(because).next(format!(
+        "send a prompt or run `aldis auto resume` to continue phase {}",
+        state.progress.phase
+    ))
 }
 
 /// Rule 7: the phase is not complete.
 fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally) -> Outcome {
-    if state.iteration >= state.max_iterations {
+    if state.progress.iteration >= state.setup.max_iterations {
         return used_up(state, now, tally);
     }
     if !state.block_limit.may_block(stop.cap) {
         return capped(state, stop, tally);
     }
-    state.iteration += 1;
+    state.progress.iteration += 1;
     let misses: Vec<_> = eligibility::misses(&stop.findings).collect();
     let feedback = feedback(state, &misses, &tally.refused);
-    let reason = prompts::continuation(state, &feedback);
+    let refused = state.checks.refused.take();
+    let reason = match &refused {
+        Some(refused) => prompts::refused(state, &refused.feedback),
+        None => prompts::continuation(state, &feedback),
+    };
     given(state, &reason);
-    let mut because = unreported(state);
+    let mut because = match refused {
+        Some(refused) => format!("the last claim was refused: {}", refused.because),
+        None => unreported(state),
+    };
     for refused in &tally.refused {
         let (named, refusal) = (refused.named(), refused.refusal);
         because = match refusal {
@@ -200,7 +233,7 @@ fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally
             _ => format!("{because}; {named} did not count: {}", refusal.as_str()),
         };
     }
-    let summary = format!("Blocked the stop: phase {} is not complete", state.phase);
+    let summary = format!("Blocked the stop: phase {} is not complete", state.progress.phase);
     Outcome::decided(Rule::Blocked, summary)
         .seen(tally.evidence)
         .because(because)
@@ -209,7 +242,7 @@ fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally
 }
 
 fn used_up(state: &mut State, now: Timestamp, tally: StopTally) -> Outcome {
-    let (phase, limit) = (state.phase.clone(), state.max_iterations);
+    let (phase, limit) = (state.progress.phase.clone(), state.setup.max_iterations);
     let (because, evidence) = missing(state, tally.evidence);
     state.end(now, ExitReason::MaxIterationsReached);
     let (used, new) = match limit {
@@ -227,7 +260,7 @@ fn used_up(state: &mut State, now: Timestamp, tally: StopTally) -> Outcome {
 
 /// Says which signal was not reported.
 fn unreported(state: &State) -> String {
-    format!("no {} since the phase began ({})", state.expected(), state.phase_started_at)
+    format!("no {} since the phase began ({})", state.expected(), state.clock.phase_started_at)
 }
 
 /// Says what was missing when the agent was let go: the last claim that did not count and why. That
@@ -243,9 +276,9 @@ pub(super) fn missing(state: &State, mut evidence: Vec<Evidence>) -> (String, Ve
 }
 
 /// Records that the agent got a prompt, with the messages that waited for it.
-fn given(state: &mut State, prompt: &str) {
-    state.prompt_pending = false;
-    state.human_messages.clear();
+pub(super) fn given(state: &mut State, prompt: &str) {
+    state.handover.prompt_pending = false;
+    state.handover.human_messages.clear();
     state.block_limit.last_prompt = Some(digest(prompt.trim()));
 }
 

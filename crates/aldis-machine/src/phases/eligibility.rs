@@ -2,12 +2,13 @@
 //!
 //! The scanner finds what is a signal; whether it may still change anything is decided here, before
 //! any state changes: was it reported since the phase began, did it count already, does its own
-//! message contradict it?
+//! message contradict it, or what came in a stronger way?
 
 use std::collections::BTreeMap;
 
 use super::event::{PhaseFinding, PhaseSignal};
 use super::state::State;
+use crate::trust::{Rank, RankedReport, ranks};
 use crate::{Miss, Refusal};
 use aldis_signal::signal::Meaning;
 
@@ -23,7 +24,7 @@ pub(super) enum Fate {
 }
 
 /// Returns every signal with its fate, in text order: one pass to sort them by message and phase, one to
-/// judge.
+/// judge. What counted before, or came too late, outranks nothing.
 pub(super) fn judge<'s>(
     state: &State,
     findings: &'s [PhaseFinding],
@@ -33,17 +34,41 @@ pub(super) fn judge<'s>(
     for (at, signal) in signals.iter().enumerate() {
         verdicts.entry((signal.message, subject(state, signal))).or_default().add(signal, at);
     }
-    let fate = |signal: &PhaseSignal, at: usize| {
+    let fresh = |signal: &&PhaseSignal| !already_judged(state, signal) && !is_late(state, signal);
+    let claims: Vec<RankedReport<'_>> =
+        signals.iter().copied().filter(fresh).map(|signal| claim(state, signal)).collect();
+    let mut ranks = ranks(&claims).into_iter();
+    let mut fate = |signal: &PhaseSignal, at: usize| {
         if already_judged(state, signal) {
-            Fate::Skip
+            return Fate::Skip;
         } else if is_late(state, signal) {
-            Fate::Refuse(Refusal::LateSignal)
-        } else {
-            let about = verdicts.get(&(signal.message, subject(state, signal)));
-            about.map_or(Fate::Take, |verdicts| verdicts.fate(signal, at))
+            return Fate::Refuse(Refusal::LateSignal);
+        }
+        match ranks.next() {
+            Some(Rank::Repeats) => Fate::Skip,
+            Some(Rank::Outranked(_)) => Fate::Refuse(Refusal::Outranked),
+            Some(Rank::Counts) | None => {
+                let about = verdicts.get(&(signal.message, subject(state, signal)));
+                about.map_or(Fate::Take, |verdicts| verdicts.fate(signal, at))
+            }
         }
     };
     signals.iter().enumerate().map(|(at, signal)| (*signal, fate(signal, at))).collect()
+}
+
+/// A signal as a claim. Each agent is believed about its own work.
+fn claim<'a>(state: &'a State, signal: &'a PhaseSignal) -> RankedReport<'a> {
+    let reporter = match (&signal.agent, signal.subagent) {
+        (Some(agent), _) => agent,
+        (None, true) => "a sub-agent",
+        (None, false) => "",
+    };
+    RankedReport {
+        subject: (reporter, subject(state, signal)),
+        name: &signal.name,
+        meaning: signal.meaning,
+        via: signal.via,
+    }
 }
 
 /// What one message reports about one phase: where its first and last failure stand, and its last
@@ -105,26 +130,26 @@ pub(super) fn counted_key(signal: &PhaseSignal) -> Option<String> {
 }
 
 fn already_judged(state: &State, signal: &PhaseSignal) -> bool {
-    let before = match (signal.at, state.read_until) {
+    let before = match (signal.at, state.reading.read_until) {
         (Some(at), Some(until)) => at <= until && !signal.new_by_position,
         _ => false,
     };
-    before || counted_key(signal).is_some_and(|key| state.counted.contains(&key))
+    before || counted_key(signal).is_some_and(|key| state.reading.counted.contains(&key))
 }
 
 /// Whether it was reported before the phase began. Its position in the transcript decides, and its
 /// time where the position is not known.
 fn is_late(state: &State, signal: &PhaseSignal) -> bool {
-    !signal.new_by_position && signal.at.is_some_and(|at| at < state.phase_started_at)
+    !signal.new_by_position && signal.at.is_some_and(|at| at < state.clock.phase_started_at)
 }
 
 /// The phase a signal is about. What ends the whole run is about the current one, too.
 fn subject<'a>(state: &'a State, signal: &'a PhaseSignal) -> &'a str {
-    if let Some(phase) = state.pipeline.ended_by(&signal.name) {
+    if let Some(phase) = state.setup.pipeline.ended_by(&signal.name) {
         return &phase.name;
     }
     match (signal.meaning, &signal.phase) {
         (Meaning::Failed, Some(phase)) => phase,
-        _ => &state.phase,
+        _ => &state.progress.phase,
     }
 }

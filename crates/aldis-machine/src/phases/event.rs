@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Miss;
+use crate::proof::{Opinion, Proof};
 use aldis_signal::signal::{Meaning, Via};
 use aldis_signal::time::Timestamp;
 
@@ -31,6 +32,9 @@ pub enum Event {
         session: Option<String>,
         /// The host's own code for the error.
         error: String,
+        /// When it has passed, if it passes by itself: a limit, a service that fails.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// The agent wrote something that the stop after it will not repeat.
     Responded {
@@ -97,6 +101,36 @@ pub enum Event {
         /// The host's limit, where it counts this as one more blocked stop.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cap: Option<BlockCap>,
+    },
+    /// The checks of a claim have ended.
+    Checked {
+        /// Which start of checks it was.
+        check: u32,
+        /// What is known now.
+        proof: Box<Proof>,
+        /// A second opinion.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opinion: Option<Opinion>,
+        /// A new run token, should one be needed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fresh_token: Option<String>,
+    },
+    /// Whoever ran the checks of a claim is gone without a result.
+    CheckLost {
+        /// Which start of checks it was.
+        check: u32,
+        /// What happened, as a clause.
+        what: String,
+    },
+    /// A human answered whether a claim counts.
+    ClaimAnswered {
+        /// The answer.
+        text: String,
+        /// By what means, for the journal.
+        by: String,
+        /// A new run token, should one be needed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fresh_token: Option<String>,
     },
     /// A human wants an ended, capped or paused run to continue.
     Resume {
@@ -182,6 +216,8 @@ pub enum MustAllow {
         /// The host's own name for it.
         what: String,
     },
+    /// It was over when we heard of it.
+    Late,
     /// The agent waits for the user's answer.
     Question,
 }

@@ -14,12 +14,27 @@ const MESSAGE_LENGTH: usize = 4_000;
 /// How much of one is shown to whoever asks why.
 const QUOTE_MAX: usize = 200;
 
+/// Why a run cannot be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotResumable {
+    /// It is complete.
+    #[error("the run is complete")]
+    Complete,
+    /// It was ended by a human.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// It has ended already.
+    #[error("the run has ended")]
+    Ended,
+}
+
 pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome {
-    if !state.active {
+    if !state.progress.active {
         return Outcome::untouched();
     }
     state.touch(now);
-    let summary = format!("Cancelled the run in phase {}", state.phase);
+    let summary = format!("Cancelled the run in phase {}", state.progress.phase);
     state.end(now, ExitReason::UserCancelled);
     Outcome::allowed(Rule::Cancelled, summary)
         .because(format!("cancelled by {}", words::cause(by)))
@@ -43,7 +58,7 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     }
     state.touch(now);
     state.paused = true;
-    let phase = &state.phase;
+    let phase = &state.progress.phase;
     Outcome::decided(Rule::Paused, format!("Paused the run in phase {phase}"))
         .because(format!("requested by {}", words::cause(by)))
         .next(format!("the agent may stop at any time; `aldis resume` continues phase {phase}"))
@@ -58,15 +73,15 @@ pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -
     }
     state.touch(now);
     let mut because = format!("sent by {}", words::cause(by));
-    if state.human_messages.len() == MESSAGES_MAX {
-        state.human_messages.remove(0);
+    if state.handover.human_messages.len() == MESSAGES_MAX {
+        state.handover.human_messages.remove(0);
         because = format!("{because}; the oldest of {MESSAGES_MAX} waiting messages was dropped");
     }
     let kept: String = text.chars().take(MESSAGE_LENGTH).collect();
     if kept.len() < text.len() {
         because = format!("{because}; only its first {MESSAGE_LENGTH} characters are kept");
     }
-    state.human_messages.push(kept);
+    state.handover.human_messages.push(kept);
     wake::call(state);
     let quote = words::inline(text, QUOTE_MAX);
     let message = Evidence::new("said", quote);
@@ -90,30 +105,31 @@ pub(super) fn on_resume(
     if state.can_resume().is_err() {
         return Outcome::untouched();
     }
-    if state.active && std::mem::take(&mut state.paused) {
+    if state.progress.active && std::mem::take(&mut state.paused) {
         return resume_paused(state, now, by);
     }
-    if let Some(phase) = state.failed_in.take() {
-        state.phase = phase;
+    if let Some(phase) = state.closing.failed_in.take() {
+        state.progress.phase = phase;
     }
-    state.active = true;
-    state.exit_reason = None;
-    state.completed_at = None;
-    state.iteration = 0;
-    state.session = None;
-    state.turn = None;
-    state.started_at = Some(state.started_at.unwrap_or(now));
-    state.phase_started_at = now;
+    state.progress.active = true;
+    state.closing.exit_reason = None;
+    state.closing.completed_at = None;
+    state.progress.iteration = 0;
+    (state.session, state.handover.prompted) = (None, None);
+    state.clock.turn = None;
+    state.clock.started_at = Some(state.clock.started_at.unwrap_or(now));
+    state.clock.phase_started_at = now;
     state.touch(now);
-    state.read_cursor = None;
+    state.reading.read_cursor = None;
     state.last_refused = None;
-    state.prompt_pending = true;
+    state.handover.prompt_pending = true;
     wake::call(state);
-    (state.advanced_by_subagent, state.ends_at_next_stop) = (false, false);
-    state.open_since = Some(now);
+    (state.handover.advanced_by_subagent, state.handover.ends_at_next_stop) = (false, false);
+    state.checks.drop_claims();
+    state.clock.open_since = Some(now);
     state.block_limit = BlockLimit::default();
     state.rotate_token(token);
-    let phase = &state.phase;
+    let phase = &state.progress.phase;
     Outcome::decided(Rule::Resumed, format!("Resumed the run in phase {phase}"))
         .because(format!(
             "requested by {}; iterations start at 0, and any session can take the run",
@@ -127,13 +143,13 @@ pub(super) fn on_resume(
 fn resume_paused(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     state.touch(now);
     // The time for which the run was paused is no inactivity.
-    if let Some(turn) = &mut state.turn {
+    if let Some(turn) = &mut state.clock.turn {
         turn.active_before = Some(turn.began);
     }
     // Meanwhile the session may have talked about anything.
-    state.prompt_pending = true;
+    state.handover.prompt_pending = true;
     wake::call(state);
-    let phase = &state.phase;
+    let phase = &state.progress.phase;
     Outcome::decided(Rule::ResumedAfterPause, format!("Resumed the run in phase {phase}"))
         .because(format!("requested by {}; session and counters are kept", words::cause(by)))
         .next(format!("send a prompt to continue phase {phase}"))

@@ -136,6 +136,6 @@ pub fn closing_text(text: &str, token: &Token) -> String {
 impl State {
     /// Returns which run token the scanner must expect.
     pub fn expected_token(&self) -> Token {
-        self.config.token.expects(self.token.clone())
+        self.setup.config.token.expects(self.token.clone())
     }
 }

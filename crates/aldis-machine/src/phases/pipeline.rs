@@ -12,17 +12,6 @@ pub const COMPLETE: &str = "complete";
 /// Where a run is that gave up.
 pub const FAILED: &str = "failed";
 
-/// Phases that a run leaves out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SkipFlags {
-    /// Leaves out `qa`.
-    pub qa: bool,
-    /// Leaves out `review`, `fix` and `check`.
-    pub review: bool,
-    /// Leaves out `reflect`.
-    pub reflect: bool,
-}
-
 /// One phase of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,63 +76,28 @@ pub enum PipelineError {
 /// The longest pipeline.
 const PHASES_MAX: usize = 64;
 
-/// Name, signal, purpose and skip flag. The purpose names what the phase leaves behind.
-const CAW: &[(&str, &str, &str, Option<&str>)] = &[
-    (
-        "expansion",
-        "EXPANSION_COMPLETE",
-        "Analyse the requirements of the task, and write down everything that they imply.",
-        None,
-    ),
-    (
-        "init",
-        "INIT_COMPLETE",
-        "Initialize the `.caw/` environment that the later phases rely on.",
-        None,
-    ),
-    (
-        "planning",
-        "PLANNING_COMPLETE",
-        "Write the plan to `task_plan.md`: the steps, their order, and how to check each.",
-        None,
-    ),
-    ("execution", "EXECUTION_COMPLETE", "Carry out every step of `task_plan.md`.", None),
-    (
-        "qa",
-        "QA_COMPLETE",
-        "Run the QA loop: build, test and fix until everything passes.",
-        Some("skip_qa"),
-    ),
-    (
-        "review",
-        "REVIEW_COMPLETE",
-        "Review the whole change, and write down every finding for the fix phase.",
-        Some("skip_review"),
-    ),
-    ("fix", "FIX_COMPLETE", "Fix every finding of the review.", Some("skip_review")),
-    (
-        "check",
-        "CHECK_COMPLETE",
-        "Check that the result complies with the task and with `task_plan.md`.",
-        Some("skip_review"),
-    ),
-    (
-        "reflect",
-        "REFLECT_COMPLETE",
-        "Complete the Ralph Loop: look back at the run, and write down what to keep and what to \
-         improve.",
-        Some("skip_reflect"),
-    ),
+/// Name, signal, skip flag and purpose. The purpose names what the phase leaves behind.
+#[rustfmt::skip]
+const CAW: &[(&str, &str, &str, &str)] = &[
+    ("expansion", "EXPANSION_COMPLETE", "", "Analyse the requirements of the task, and write down everything that they imply."),
+    ("init", "INIT_COMPLETE", "", "Initialize the `.caw/` environment that the later phases rely on."),
+    ("planning", "PLANNING_COMPLETE", "", "Write the plan to `task_plan.md`: the steps, their order, and how to check each."),
+    ("execution", "EXECUTION_COMPLETE", "", "Carry out every step of `task_plan.md`."),
+    ("qa", "QA_COMPLETE", "skip_qa", "Run the QA loop: build, test and fix until everything passes."),
+    ("review", "REVIEW_COMPLETE", "skip_review", "Review the whole change, and write down every finding for the fix phase."),
+    ("fix", "FIX_COMPLETE", "skip_review", "Fix every finding of the review."),
+    ("check", "CHECK_COMPLETE", "skip_review", "Check that the result complies with the task and with `task_plan.md`."),
+    ("reflect", "REFLECT_COMPLETE", "skip_reflect", "Complete the Ralph Loop: look back at the run, and write down what to keep and what to improve."),
 ];
 
 impl Pipeline {
     /// Returns caw's nine phases.
     pub fn caw() -> Self {
-        let phase = |&(name, signal, purpose, skip): &(&str, &str, &str, Option<&str>)| Phase {
+        let phase = |&(name, signal, skip, purpose): &(&str, &str, &str, &str)| Phase {
             name: name.to_owned(),
             signal: Some(signal.to_owned()),
             purpose: purpose.to_owned(),
-            skip: skip.map(str::to_owned),
+            skip: Some(skip.to_owned()).filter(|skip| !skip.is_empty()),
         };
         Self {
             name: "caw".to_owned(),
@@ -250,25 +204,6 @@ impl Phase {
     }
 }
 
-/// Returns the signal that ends `phase` of caw; `None` for phases that no signal ends.
-pub fn expected_signal(phase: &str) -> Option<&'static str> {
-    CAW.iter().find(|(name, ..)| *name == phase).map(|(_, signal, ..)| *signal)
-}
-
-/// Returns caw's phase after `phase` that is not skipped, [`COMPLETE`] after the last; `None` for
-/// phases that are not known.
-pub fn next_phase(phase: &str, skip: SkipFlags) -> Option<&'static str> {
-    let at = CAW.iter().position(|(name, ..)| *name == phase)?;
-    let skips = |flag: Option<&str>| match flag {
-        Some("skip_qa") => skip.qa,
-        Some("skip_review") => skip.review,
-        Some("skip_reflect") => skip.reflect,
-        _ => false,
-    };
-    let mut later = CAW[at + 1..].iter().filter(|(.., flag)| !skips(*flag));
-    Some(later.next().map_or(COMPLETE, |(name, ..)| *name))
-}
-
 #[cfg(test)]
 mod tests {
     //! The seed's order, its skip flags, and what is wrong with a pipeline.
@@ -277,31 +212,22 @@ mod tests {
 
     #[test]
     fn phases_follow_each_other() {
-        let none = SkipFlags::default();
-        let all = SkipFlags { qa: true, review: true, reflect: true };
         let pipeline = Pipeline::caw();
-        for (phase, skip, want) in [
-            ("expansion", none, Some("init")),
-            ("init", none, Some("planning")),
-            ("execution", none, Some("qa")),
-            ("execution", SkipFlags { qa: true, ..none }, Some("review")),
-            ("execution", SkipFlags { qa: true, review: true, ..none }, Some("reflect")),
-            ("execution", all, Some("complete")),
-            ("check", SkipFlags { reflect: true, ..none }, Some("complete")),
-            ("reflect", none, Some("complete")),
-            ("complete", none, None),
-            ("failed", none, None),
-            ("nonsense", none, None),
+        for (phase, skipped, want) in [
+            ("expansion", "", Some("init")),
+            ("init", "", Some("planning")),
+            ("execution", "", Some("qa")),
+            ("execution", "skip_qa", Some("review")),
+            ("execution", "skip_qa skip_review", Some("reflect")),
+            ("execution", "skip_qa skip_review skip_reflect", Some("complete")),
+            ("check", "skip_reflect", Some("complete")),
+            ("reflect", "", Some("complete")),
+            ("complete", "", None),
+            ("failed", "", None),
+            ("nonsense", "", None),
         ] {
-            assert_eq!(next_phase(phase, skip), want, "after {phase} with {skip:?}");
-            let flags = [
-                ("skip_qa", skip.qa),
-                ("skip_review", skip.review),
-                ("skip_reflect", skip.reflect),
-            ];
-            let set =
-                flags.iter().filter(|(_, on)| *on).map(|(flag, _)| (*flag).to_owned()).collect();
-            assert_eq!(pipeline.next(phase, &set), want, "after {phase} with {skip:?}");
+            let flags = skipped.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(pipeline.next(phase, &flags), want, "after {phase} with {skipped}");
         }
     }
 
@@ -310,11 +236,9 @@ mod tests {
         let caw = Dialect::builtin("caw").unwrap();
         Pipeline::caw().check(caw).unwrap();
         for (phase, signal, ..) in CAW {
-            assert_eq!(expected_signal(phase), Some(*signal));
             let def = caw.signal(signal).unwrap();
             assert_eq!(def.expect.get("PHASE").map(String::as_str), Some(*phase));
         }
-        assert_eq!(expected_signal("complete"), None);
     }
 
     #[test]

@@ -7,9 +7,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::checks::CheckedClaim;
+use super::parts::Setup;
 use super::pipeline::COMPLETE;
 use super::state::State;
 use super::tally::RefusedSignal;
+use crate::calls;
 use crate::{Miss, Refusal, words};
 use aldis_signal::dialect::{Dialect, Syntax};
 use aldis_signal::prompt;
@@ -19,6 +22,9 @@ use aldis_signal::signal::Meaning;
 const TASK_MAX: usize = 4_000;
 /// How many characters of the agent's own text are quoted back.
 const QUOTE_MAX: usize = 300;
+
+/// How many checks are named.
+const CHECKS_MAX: usize = 10;
 
 /// What the agent should know beside the form of the signal.
 #[derive(Default)]
@@ -33,21 +39,23 @@ pub(super) struct Feedback<'s> {
 
 /// Says what the current phase is for and how to end it.
 pub(super) fn start(state: &State) -> String {
-    let mut text = format!("## Auto Mode: phase {}\n\n", state.phase);
-    if !state.task.trim().is_empty() {
-        let _ = writeln!(text, "The task:\n\n{}", words::quoted(&state.task, TASK_MAX));
+    let mut text = format!("## Auto Mode: phase {}\n\n", state.progress.phase);
+    if !state.setup.task.trim().is_empty() {
+        let _ = writeln!(text, "The task:\n\n{}", words::quoted(&state.setup.task, TASK_MAX));
     }
-    let purpose = state.pipeline.phase(&state.phase).map_or("", |phase| &phase.purpose);
+    let purpose =
+        state.setup.pipeline.phase(&state.progress.phase).map_or("", |phase| &phase.purpose);
     if !purpose.is_empty() {
         let _ = writeln!(text, "**This phase:** {purpose}\n");
     }
-    let phases = state.pipeline.phases.iter().map(|phase| &*phase.name);
-    let done: Vec<&str> = phases.filter(|phase| state.completed.contains(*phase)).collect();
+    let phases = state.setup.pipeline.phases.iter().map(|phase| &*phase.name);
+    let done: Vec<&str> =
+        phases.filter(|phase| state.progress.completed.contains(*phase)).collect();
     if !done.is_empty() {
         let done = words::listed(&done, done.len());
         let _ = writeln!(text, "**Complete so far:** {done}. Continue from what is there.\n");
     }
-    if state.phase == "review" && state.config.parallel_validation {
+    if state.progress.phase == "review" && state.setup.config.parallel_validation {
         text.push_str(
             "Give three separate verdicts: functional, security and quality. If you can, delegate \
              each to a sub-agent and run them in parallel.\n\n",
@@ -63,12 +71,12 @@ pub(super) fn continuation(state: &State, feedback: &Feedback<'_>) -> String {
     let mut text = format!(
         "## Auto Mode Continuation\n\nThe auto workflow is active but phase completion signal \
          was not detected.\n\n**Current State:**\n- Phase: {}\n- Iteration: {}/{}\n",
-        state.phase, state.iteration, state.max_iterations,
+        state.progress.phase, state.progress.iteration, state.setup.max_iterations,
     );
-    if state.task.trim().is_empty() {
+    if state.setup.task.trim().is_empty() {
         text.push('\n');
     } else {
-        let _ = writeln!(text, "- Task:\n\n{}", words::quoted(&state.task, TASK_MAX));
+        let _ = writeln!(text, "- Task:\n\n{}", words::quoted(&state.setup.task, TASK_MAX));
     }
     let _ = writeln!(text, "**Expected Signal:** {}\n", state.expected());
     for refused in feedback.refused {
@@ -96,6 +104,36 @@ pub(super) fn continuation(state: &State, feedback: &Feedback<'_>) -> String {
     text
 }
 
+/// Says that the claim is being checked, and how to wait.
+pub(super) fn checking(state: &State, claim: &CheckedClaim) -> String {
+    let mut text = format!(
+        "## Auto Mode: your claim is being checked\n\nYou reported that {}. The checks run now, and \
+         nothing more is needed of you meanwhile:\n\n",
+        claim.clause()
+    );
+    for check in state.setup.config.proof.checks.iter().take(CHECKS_MAX) {
+        let _ = writeln!(text, "    {}", words::inline(&check.command, QUOTE_MAX));
+    }
+    text.push_str(
+        "\nDo not change files while they run, and do not start them yourself. Wait for the verdict \
+         with this command, then end your turn again:\n\n    aldis auto status --wait\n\n",
+    );
+    text.push_str(&human_messages(state));
+    text
+}
+
+/// Says that the claim does not hold, and why.
+pub(super) fn refused(state: &State, feedback: &str) -> String {
+    let mut text = format!(
+        "## Auto Mode: phase {} is not complete\n\n{}\n\n",
+        state.progress.phase,
+        feedback.trim_end()
+    );
+    options(&mut text, state);
+    form(&mut text, state, "When it is fixed, and not before, end your message with");
+    text
+}
+
 fn explain(state: &State, refusal: Refusal) -> String {
     match refusal {
         Refusal::Contradictory => {
@@ -103,7 +141,12 @@ fn explain(state: &State, refusal: Refusal) -> String {
         }
         Refusal::LateSignal => "It was written before this phase began.".to_owned(),
         Refusal::OutOfOrder => {
-            format!("The current phase is {}. Complete the phases in order.", state.phase)
+            format!("The current phase is {}. Complete the phases in order.", state.progress.phase)
+        }
+        Refusal::Outranked => {
+            "You reported something else about the same phase by a tool call or with the run token, \
+             and that counts. Report only the one that holds."
+                .to_owned()
         }
         Refusal::RoleNotAllowed => {
             "Only you, the main agent, can end the run or report an error of the phase.".to_owned()
@@ -119,7 +162,7 @@ fn explain(state: &State, refusal: Refusal) -> String {
 /// The messages that humans sent to the agent.
 pub(super) fn human_messages(state: &State) -> String {
     let mut text = String::new();
-    for message in &state.human_messages {
+    for message in &state.handover.human_messages {
         let _ = writeln!(
             text,
             "A message from the human you work for:\n\n{}",
@@ -131,20 +174,20 @@ pub(super) fn human_messages(state: &State) -> String {
 
 /// The messages that humans sent, for an agent that knows the prompt of its phase.
 pub(super) fn messages_alone(state: &State) -> String {
-    format!("{}Continue with phase {}.\n", human_messages(state), state.phase)
+    format!("{}Continue with phase {}.\n", human_messages(state), state.progress.phase)
 }
 
 fn options(text: &mut String, state: &State) {
     text.push_str(&human_messages(state));
-    if state.config.no_questions {
+    if state.setup.config.no_questions {
         text.push_str(
             "Do not ask the user anything. Decide yourself, and write down what you decided and \
              why.\n\n",
         );
     }
-    if state.config.verbose {
+    if state.setup.config.verbose {
         let blocks = words::counted(state.block_limit.blocks, "blocked stop");
-        let (iteration, most) = (state.iteration, state.max_iterations);
+        let (iteration, most) = (state.progress.iteration, state.setup.max_iterations);
         let _ =
             writeln!(text, "Counters: iteration {iteration} of {most}, {blocks} in this turn.\n");
     }
@@ -152,16 +195,23 @@ fn options(text: &mut String, state: &State) {
 
 /// Shows how the phase is ended, and how an error is reported.
 fn form(text: &mut String, state: &State, lead: &str) {
-    match state.pipeline.phase(&state.phase).and_then(|phase| phase.signal.as_ref()) {
-        Some(signal) if state.pipeline.dialect == "caw" => block(text, state, lead, signal),
+    if state.setup.config.prefer_calls {
+        text.push_str(&calls::preference(calls::PHASES, None));
+    }
+    let Setup { pipeline, .. } = &state.setup;
+    let is_block = |dialect: Arc<Dialect>| matches!(dialect.syntax, Syntax::Block(_));
+    match pipeline.phase(&state.progress.phase).and_then(|phase| phase.signal.as_ref()) {
+        Some(signal) if builtin(&pipeline.dialect).is_some_and(is_block) => {
+            block(text, state, lead, signal);
+        }
         signal => instructions(text, state, lead, signal.map(String::as_str)),
     }
 }
 
-/// The block of the caw dialect.
+/// A block, for dialects whose signals are blocks.
 fn block(text: &mut String, state: &State, lead: &str, signal: &str) {
-    let phase = &state.phase;
-    let next = match state.pipeline.next(phase, &state.config.skip) {
+    let phase = &state.progress.phase;
+    let next = match state.setup.pipeline.next(phase, &state.setup.config.skip) {
         None | Some(COMPLETE) => "none",
         Some(next) => next,
     };
@@ -184,7 +234,7 @@ fn block(text: &mut String, state: &State, lead: &str, signal: &str) {
 
 /// Any other dialect: which signal is meant, and the dialect's own instructions.
 fn instructions(text: &mut String, state: &State, lead: &str, signal: Option<&str>) {
-    let name = &state.pipeline.dialect;
+    let name = &state.setup.pipeline.dialect;
     let dialect = builtin(name);
     let syntax = dialect.as_ref().map(|dialect| &dialect.syntax);
     if let (Some(Syntax::Tag(tag)), None) = (syntax, &state.token)

@@ -16,6 +16,18 @@ rules! {
     Blocked = "phases/blocked",
     /// A human cancelled the run, by a command or by the state file.
     Cancelled = "phases/cancelled",
+    /// What the checks of a claim found is for a human to say.
+    CheckAsks = "phases/check-asks",
+    /// The checks of a claim failed, or a file that they are made of was changed.
+    CheckFailed = "phases/check-failed",
+    /// Whoever ran the checks of a claim is gone without a result.
+    CheckLost = "phases/check-lost",
+    /// The checks of a claim passed: its phase is complete.
+    CheckPassed = "phases/check-passed",
+    /// The agent claims what is checked: the checks run, and the stop was blocked.
+    CheckStarted = "phases/check-started",
+    /// A human refused a claim whose checks passed.
+    ClaimRefused = "phases/claim-refused",
     /// So many stops in a row were blocked that the host would give up next.
     Capped = "phases/capped",
     /// The host sent our own continuation prompt back as a prompt.
@@ -28,6 +40,8 @@ rules! {
     MessageQueued = "phases/message-queued",
     /// The agent got the messages that humans had sent.
     MessagesDelivered = "phases/messages-delivered",
+    /// A second opinion refused a claim whose checks passed.
+    OpinionRefused = "phases/opinion-refused",
     /// A human paused the run.
     Paused = "phases/paused",
     /// The phase is complete: the stop was blocked with the prompt of the next phase.
@@ -50,6 +64,8 @@ rules! {
     Stale = "phases/stale",
     /// The agent got the prompt of the phase with the first prompt since the phase began.
     StartPromptDelivered = "phases/start-prompt-delivered",
+    /// The agent wants to stop while its claim is being checked.
+    StillChecking = "phases/still-checking",
     /// A human started the run.
     Started = "phases/started",
     /// Somebody edited the state file; the edit was undone.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::apply::apply;
+use super::checks;
 use super::config::ExitReason;
 use super::decide::{decide, missing};
 use super::eligibility;
@@ -41,7 +42,7 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     }
     state.session.clone_from(&stop.session);
     // Rule 3.
-    if state.pipeline.phase(&state.phase).is_none() {
+    if state.setup.pipeline.phase(&state.progress.phase).is_none() {
         return unknown_phase(state, now);
     }
     if is_stale(state, now, stop) {
@@ -53,10 +54,10 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     let fresh_token = stop.fresh_token.as_deref();
     let tally = apply(state, now, &stop.findings, fresh_token, StopTally::default());
     state.touch(now);
-    state.last_checked = Some(now);
-    state.read_until = Some(now);
+    state.clock.last_checked = Some(now);
+    state.reading.read_until = Some(now);
     if stop.read_cursor.is_some() {
-        state.read_cursor.clone_from(&stop.read_cursor);
+        state.reading.read_cursor.clone_from(&stop.read_cursor);
     }
     if stop.token_leaked && tally.completed.is_empty() && tally.ended.is_none() {
         state.rotate_token(fresh_token);
@@ -95,14 +96,14 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
             "a human paused the run; what the agent reports is judged at its first stop after the \
              run is resumed",
         )
-        .next(format!("`aldis resume` continues phase {}", state.phase))
+        .next(format!("`aldis resume` continues phase {}", state.progress.phase))
 }
 
 /// Keeps findings until the run is resumed.
 fn hold(state: &mut State, findings: Vec<PhaseFinding>) {
-    append(&mut state.held_findings, findings);
-    let surplus = state.held_findings.len().saturating_sub(HELD_MAX);
-    state.held_findings.drain(..surplus);
+    append(&mut state.reading.held_findings, findings);
+    let surplus = state.reading.held_findings.len().saturating_sub(HELD_MAX);
+    state.reading.held_findings.drain(..surplus);
 }
 
 /// Appends findings of later messages. Each event counts its messages from 0.
@@ -119,7 +120,7 @@ fn append(earlier: &mut Vec<PhaseFinding>, later: Vec<PhaseFinding>) {
 
 /// Puts what was held while the run was paused in front.
 fn with_held(state: &mut State, mut stop: Stop) -> Stop {
-    let mut findings = std::mem::take(&mut state.held_findings);
+    let mut findings = std::mem::take(&mut state.reading.held_findings);
     append(&mut findings, stop.findings);
     stop.findings = findings;
     stop
@@ -128,7 +129,7 @@ fn with_held(state: &mut State, mut stop: Stop) -> Stop {
 /// Adds what the host reported apart from the stop, where the stop itself has no text.
 fn with_response(state: &mut State, stop: &Stop) -> Stop {
     let mut stop = stop.clone();
-    if let Some(response) = state.pending_response.take()
+    if let Some(response) = state.reading.pending_response.take()
         && Some(&response.session) == stop.session.as_ref()
         && stop.closing_text.is_empty()
     {
@@ -145,16 +146,23 @@ pub(super) fn on_subagent_stop(
     session: Option<&str>,
     stopped: &Subagent<'_>,
 ) -> Outcome {
-    if !state.is_live() || !state.is_ours(session) || state.pipeline.phase(&state.phase).is_none() {
+    if !state.is_live()
+        || !state.is_ours(session)
+        || state.setup.pipeline.phase(&state.progress.phase).is_none()
+    {
         return Outcome::untouched();
     }
     state.touch(now);
     if state.paused {
         return paused_subagent(state, stopped);
     }
-    let tally = StopTally { of_subagent: true, ..StopTally::default() };
+    let (tally, started) =
+        (StopTally { of_subagent: true, ..StopTally::default() }, state.checks.started);
     let tally = apply(state, now, stopped.findings, stopped.fresh_token.as_deref(), tally);
     let ignored = ignored(&tally);
+    if let Some(claim) = state.checks.claim.as_ref().filter(|it| it.check > started) {
+        return checks::claimed_by_subagent(claim, &stopped.named(), tally);
+    }
     if let Some(names) = &ignored
         && tally.completed.is_empty()
     {
@@ -169,7 +177,7 @@ pub(super) fn on_subagent_stop(
             .because("it reported no signal that completes the phase")
             .next("nothing to do")
     } else {
-        state.advanced_by_subagent = true;
+        state.handover.advanced_by_subagent = true;
         let mut because = tally.completed_by();
         if let Some(names) = ignored {
             because = format!("{because}; ignored {names}: only the main agent may report it");
@@ -190,7 +198,7 @@ fn paused_subagent(state: &mut State, stopped: &Subagent<'_>) -> Outcome {
     let summary = format!("{} stopped while the run is paused", stopped.named());
     Outcome::allowed(Rule::SubagentStopped, summary)
         .because("its signals are judged at the first stop after the run is resumed")
-        .next(format!("`aldis resume` continues phase {}", state.phase))
+        .next(format!("`aldis resume` continues phase {}", state.progress.phase))
 }
 
 /// Returns the signals that only the main agent may report, if there are any.
@@ -216,15 +224,17 @@ fn may_bind(state: &State, stop: &Stop) -> bool {
     }
     // A turn that began before the run did is about something else. The machine's own note of the
     // turn counts only for the bound session.
-    match (stop.turn_began, state.open_since) {
+    match (stop.turn_began, state.clock.open_since) {
         (Some(began), Some(open)) => began >= open,
         _ => true,
     }
 }
 
 fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
-    let limit = Duration::from_secs(state.config.stale_after);
-    let (Some(_), Some(active)) = (state.started_at, state.last_activity) else { return true };
+    let limit = Duration::from_secs(state.setup.config.stale_after);
+    let (Some(_), Some(active)) = (state.clock.started_at, state.clock.last_activity) else {
+        return true;
+    };
     // A turn that continues began before the last activity.
     let same_turn = stop.turn.is_some() && stop.turn == state.block_limit.turn;
     if same_turn || stop.continued == Some(true) {
@@ -232,8 +242,8 @@ fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
     }
     // What was noted when the prompt arrived knows the inactivity before it, unless the host reports
     // a later turn whose prompt was never reported.
-    let later = |began: Timestamp| state.turn.as_ref().is_some_and(|turn| began > turn.began);
-    if let Some(turn) = state.turn.as_ref().filter(|_| !stop.turn_began.is_some_and(later)) {
+    let later = |began: Timestamp| state.clock.turn.as_ref().is_some_and(|turn| began > turn.began);
+    if let Some(turn) = state.clock.turn.as_ref().filter(|_| !stop.turn_began.is_some_and(later)) {
         return turn.active_before.is_some_and(|before| turn.began.since(before) > limit);
     }
     let signalled = stop.findings.iter().any(|finding| finding.signal().is_some());
@@ -244,9 +254,10 @@ fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
 }
 
 fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
-    let message = format!("pipeline `{}` has no phase `{}`", state.pipeline.name, state.phase);
+    let message =
+        format!("pipeline `{}` has no phase `{}`", state.setup.pipeline.name, state.progress.phase);
     state.note_error(now, Some("phase"), message.clone());
-    state.last_checked = Some(now);
+    state.clock.last_checked = Some(now);
     let summary = "Let the agent stop: the run is in an unknown phase";
     Outcome::allowed(Rule::UnknownPhase, summary)
         .because(message)
@@ -254,9 +265,9 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
-    let idle = match state.last_activity.filter(|_| state.started_at.is_some()) {
+    let idle = match state.clock.last_activity.filter(|_| state.clock.started_at.is_some()) {
         Some(active) => {
-            let limit = duration(state.config.stale_after);
+            let limit = duration(state.setup.config.stale_after);
             format!("no activity for more than {limit} before this turn (last: {active})")
         }
         None => "the run's times are not readable".to_owned(),
@@ -267,5 +278,5 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
     Outcome::allowed(Rule::Stale, summary)
         .seen(evidence)
         .because(format!("{idle}; {because}"))
-        .next(format!("`aldis auto resume` continues phase {}", state.phase))
+        .next(format!("`aldis auto resume` continues phase {}", state.progress.phase))
 }

@@ -22,6 +22,8 @@ pub(super) struct StopTally {
     pub(super) evidence: Vec<Evidence>,
     /// Whether a sub-agent stopped: it ends no run.
     pub(super) of_subagent: bool,
+    /// Whether something was claimed that is checked now.
+    pub(super) claimed: bool,
 }
 
 /// A phase that was completed.

@@ -1,5 +1,6 @@
 //! The machine against its specification, rule by rule.
 
+mod checks;
 mod eligibility;
 mod people;
 mod prompts;
@@ -9,6 +10,7 @@ mod sentences;
 mod stored;
 
 use super::*;
+use crate::proof::Proof;
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::scan::Rules;
 use aldis_signal::time::Timestamp;
@@ -43,14 +45,15 @@ fn run_in(phase: &str) -> State {
         max_iterations: 20,
         session: Some("S1".to_owned()),
         token: None,
+        proof: Proof::default(),
     };
     let mut state = State::start(at(0), start);
-    state.prompt_pending = false;
+    state.handover.prompt_pending = false;
     state
 }
 
 fn found(state: &State, text: &str, origin: Origin) -> Vec<PhaseFinding> {
-    let dialect = super::prompts::builtin(&state.pipeline.dialect).unwrap();
+    let dialect = super::prompts::builtin(&state.setup.pipeline.dialect).unwrap();
     let rules = Rules::new([dialect]);
     scan_messages(
         &rules,
@@ -89,7 +92,7 @@ fn answer(outcome: &Outcome) -> String {
         Some(Effect::Block { .. }) => "block",
         Some(Effect::Context { .. }) => "context",
         Some(Effect::Allow) => "allow",
-        Some(Effect::WriteView) | None => "nothing",
+        Some(Effect::WriteView | Effect::Check { .. }) | None => "nothing",
     };
     format!("{word} {rule}")
 }
@@ -97,6 +100,6 @@ fn answer(outcome: &Outcome) -> String {
 fn prompt_of(outcome: &Outcome) -> &str {
     match &outcome.effects[0] {
         Effect::Block { reason: text } | Effect::Context { text } => text,
-        Effect::Allow | Effect::WriteView => "",
+        Effect::Allow | Effect::WriteView | Effect::Check { .. } => "",
     }
 }

@@ -1,7 +1,7 @@
 //! The limits of a supervised run.
 
 use crate::limits::{self, ConfigError, settings};
-use crate::stagnation;
+use crate::{proof, stagnation};
 use aldis_signal::signal::Via;
 
 settings! {
@@ -36,15 +36,26 @@ settings! {
         crash_wait: u64 = 10, limit;
         /// How many claims that a merge is resolved are refused before a human is asked.
         max_attempts: u32 = 3, limit;
+        /// What is checked, and what must not change.
+        #[serde(skip_serializing_if = "proof::Config::is_default")]
+        proof: proof::Config = proof::Config::default(), limit;
         /// How a signal must come at least to count.
         #[serde(skip_serializing_if = "Via::is_said")]
         accept: Via = Via::Said;
+        /// Whether the agent has the tools of the MCP server: its prompts then prefer a call.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        prefer_calls: bool = false;
         /// What counts as missing progress.
         stagnation: stagnation::Config = stagnation::Config::supervised(), limit;
     }
 }
 
 impl Config {
+    /// Whether a check decides about a claim.
+    pub fn has_check(&self) -> bool {
+        self.verify || !self.proof.checks.is_empty()
+    }
+
     /// Checks that every limit limits something. In `stagnation`, 0 switches a threshold off.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         start.config.check().map_err(|error| StartError::new(format!("`config`: {error}")))?;
+        let proof = start.config.proof.validate();
+        proof.map_err(|error| StartError::new(format!("`config.proof`: {error}")))?;
         // Nothing begins before whoever supervises it says so.
         Ok(Begun { state: Self::start(now, start), outcome: Outcome::nothing() })
     }

@@ -2,7 +2,7 @@
 
 use super::event::{Effect, Notice};
 use super::rule::Rule;
-use super::signal::RunSignal;
+use super::signal::{self, RunSignal};
 use super::state::{Ending, Outcome, State, Status};
 use crate::words::{counted, dollars, duration, inline};
 use crate::{Decision, Evidence};
@@ -175,7 +175,7 @@ impl State {
 /// The latest of these signals as evidence.
 pub(super) fn latest(signals: &[RunSignal]) -> Vec<Evidence> {
     let first = signals.len().saturating_sub(EVIDENCE_MAX);
-    signals[first..].iter().map(RunSignal::evidence).collect()
+    signal::evidence(signals).split_off(first)
 }
 
 /// A clause as a sentence of its own.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::codes;
+use crate::proof::{CheckResult, Inspection, Stage};
+use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
 use super::config::Config;
@@ -90,13 +91,17 @@ pub enum Event {
     Exited(AgentExit),
     /// The work tree was inspected.
     Looked(WorkTree),
-    /// The check of a claim has ended.
+    /// The check of a claim has ended. Sent by drivers before checks had names.
     Checked {
         /// Whether it passed.
         passed: bool,
         /// The end of its output.
         output: String,
     },
+    /// The files of the checks were pinned, or compared with their pins.
+    Inspected(Box<Inspection>),
+    /// A check has ended.
+    CheckEnded(Box<CheckResult>),
     /// Time passed.
     Tick,
     /// A human pauses the run.
@@ -261,8 +266,29 @@ pub enum Effect {
     Suspend,
     /// Resume the suspended agent.
     Continue,
-    /// Run the check. Answered by [`Event::Checked`].
+    /// Run the check. Answered by [`Event::Checked`]. Only for runs that began before checks had
+    /// names.
     Check,
+    /// Pin the files of the checks, or compare them with their pins. With a commit, in a clean
+    /// checkout of it. Answered by [`Event::Inspected`]; nothing goes on before that.
+    Inspect {
+        /// At the start files are pinned, at a claim they are compared.
+        stage: Stage,
+        /// The commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        /// Whether what was pinned before stays pinned as it was then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep: bool,
+    },
+    /// Run a check, where the files were inspected. Answered by [`Event::CheckEnded`].
+    RunCheck {
+        /// Its name.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        check: String,
+        /// The how manieth time in this round, from 1.
+        attempt: u32,
+    },
     /// Inspect the work tree. Answered by [`Event::Looked`]; nothing goes on before that.
     Look,
     /// Ask a human.

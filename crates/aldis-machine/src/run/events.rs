@@ -9,8 +9,9 @@ use super::rule::Rule;
 use super::signal::RunSignal;
 use super::state::{Denial, Ending, Outcome, ServiceLimit, State, Status};
 use crate::stagnation::Observation;
+use crate::trust;
 use crate::words::{cut, duration, inline};
-use aldis_signal::signal::{Meaning, Via};
+use aldis_signal::signal::Meaning;
 use aldis_signal::time::Timestamp;
 
 /// How many signals of one iteration are remembered.
@@ -84,12 +85,7 @@ impl State {
         if count > 1 {
             let _ = write!(summary, " ({count} reports)");
         }
-        let because = match signal.via {
-            Via::Said => "in its output",
-            Via::Token => "in its output, with the run token",
-            Via::Receipt => "with `aldis signal`",
-            Via::Call => "by tool call",
-        };
+        let because = trust::how(signal.via);
         let decides = !matches!(signal.meaning, Meaning::Progress | Meaning::Info);
         let next = if decides { "it counts when the agent stops" } else { "nothing to do" };
         self.decided(Rule::SignalReported, summary).because(because).next(next)
@@ -120,13 +116,15 @@ impl State {
     }
 }
 
-/// Keeps a signal. Where there are too many, the oldest whose meaning came again gives way: the last
-/// one of each meaning always stays.
+/// Keeps a signal. Where there are too many, the oldest whose meaning came again in no weaker way gives
+/// way: the last one of each meaning always stays.
 fn remember(signals: &mut Vec<RunSignal>, signal: &RunSignal) {
     signals.push(signal.clone());
     if signals.len() > SIGNALS_MAX {
-        let again =
-            |at: usize| signals[at + 1..].iter().any(|later| later.meaning == signals[at].meaning);
+        let again = |at: usize| {
+            let RunSignal { meaning, via, .. } = &signals[at];
+            signals[at + 1..].iter().any(|later| later.meaning == *meaning && later.via >= *via)
+        };
         if let Some(oldest) = (0..signals.len()).find(|at| again(*at)) {
             signals.remove(oldest);
         }

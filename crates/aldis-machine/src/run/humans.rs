@@ -90,6 +90,9 @@ impl State {
         };
         self.resume_clocks();
         self.monitor.observe(self.now(), &Observation::Human);
+        if self.answers_acceptance(text, by) {
+            return self.finish_accepted();
+        }
         self.add_feedback(answered(&question.text, text));
         // The iteration that asked is repeated: a question does not use one up.
         let started = self.start_attempt();
@@ -104,10 +107,16 @@ impl State {
     }
 
     /// Keeps an answer for when the run is reopened.
-    pub(super) fn on_late_answer(&mut self, id: &str, text: &str) -> Outcome {
+    pub(super) fn on_late_answer(&mut self, id: &str, text: &str, by: &str) -> Outcome {
         let Some(question) = self.question.take_if(|question| question.id == id) else {
             return Outcome::nothing();
         };
+        if self.answers_acceptance(text, by) {
+            return self
+                .decided(Rule::AnswerKept, format!("Kept the answer to {id}"))
+                .because("the run has ended")
+                .next("`aldis run --continue` ends it as done");
+        }
         self.add_feedback(answered(&question.text, text));
         self.decided(Rule::AnswerKept, format!("Kept the answer to {id}"))
             .because("the run has ended")

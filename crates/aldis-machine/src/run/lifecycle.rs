@@ -11,6 +11,7 @@ use aldis_signal::time::Timestamp;
 impl State {
     pub(super) fn begin(&mut self) -> Outcome {
         match self.status {
+            Status::Ready if self.start.config.proof.is_active() => self.prepare(),
             Status::Ready => self.next_iteration("the run begins", Vec::new()),
             _ => Outcome::nothing(),
         }
@@ -47,8 +48,10 @@ impl State {
     pub(super) fn recovered(&mut self, before: Option<Timestamp>) -> Outcome {
         let now = self.now();
         self.pause_clocks(before.unwrap_or(now));
-        let waits =
-            matches!(self.status, Status::Limited { .. } | Status::Backoff { .. } | Status::Asking);
+        let waits = matches!(
+            self.status,
+            Status::Limited { .. } | Status::Backoff { .. } | Status::Asking | Status::Preparing
+        );
         if !waits {
             self.resume_clocks();
         }
@@ -82,7 +85,7 @@ impl State {
                 recovered("the iteration is repeated").with([started])
             }
             Status::Looking => recovered("the work tree is inspected again").with([Effect::Look]),
-            Status::Checking => recovered("the check runs again").with([Effect::Check]),
+            Status::Checking | Status::Preparing => self.check_again(recovered),
             // A decision all the same: an event without one is taken again after somebody else's step.
             Status::Limited { .. } | Status::Backoff { .. } | Status::Asking => {
                 recovered("the run waits as before")
@@ -99,36 +102,46 @@ impl State {
         match self.status {
             Status::Ended { ending: Ending::Done } => return concluded,
             // A human who reopens a run does not want to wait for the pause after a crash.
-            Status::Ended { .. } | Status::Backoff { .. } => self.start.config.clone_from(config),
+            Status::Ended { .. } | Status::Backoff { .. } => {}
             _ => return concluded,
         }
+        let other_checks = self.start.config.proof != config.proof;
+        self.start.config.clone_from(config);
         let repeats = self.iteration_unfinished || matches!(self.status, Status::Backoff { .. });
         self.monitor = Monitor::new(now, self.start.config.stagnation.clone());
         self.clock.started_at = now;
         (self.clock.waited_ms, self.clock.waiting_since, self.clock.paused_at) = (0, None, None);
         (self.counts.limit_waits, self.counts.crashes) = (0, 0);
         self.memory.denials.clear();
-        let mut outcome = if self.question.is_some() {
+        let mut outcome = if self.is_accepted() {
+            self.finish_accepted()
+        } else if self.question.is_some() {
             self.status = Status::Asking;
             self.pause_clocks(now);
             self.decided(Rule::QuestionReopened, "Reopened: still waiting for an answer")
                 .because("a human reopened the run")
                 .next("answer the question")
-        } else if repeats {
-            let started = self.start_attempt();
-            self.decided(
-                Rule::Reopened,
-                format!("Reopened: repeating iteration {}", self.iteration),
-            )
-            .because("a human reopened the run")
-            .next("nothing to do; `aldis abort` ends the run")
-            .with([started])
+        } else if self.start.config.proof.is_active() && (other_checks || self.iteration == 0) {
+            self.iteration_unfinished = repeats;
+            self.prepare()
         } else {
-            self.next_iteration("a human reopened the run", Vec::new())
+            self.work_on(repeats)
         };
         // The end that was concluded is taken back in the same step: nothing of it is performed.
         outcome.decisions.splice(0..0, concluded.decisions);
         outcome
+    }
+
+    /// Repeats the iteration of a run that was reopened, or starts the next one.
+    pub(super) fn work_on(&mut self, repeats: bool) -> Outcome {
+        if !repeats {
+            return self.next_iteration("a human reopened the run", Vec::new());
+        }
+        let started = self.start_attempt();
+        self.decided(Rule::Reopened, format!("Reopened: repeating iteration {}", self.iteration))
+            .because("a human reopened the run")
+            .next("nothing to do; `aldis abort` ends the run")
+            .with([started])
     }
 
     /// Returns the limit that a run that ended would reach at once if it continued with `config`.

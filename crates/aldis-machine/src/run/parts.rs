@@ -8,7 +8,7 @@ use super::state::{ClaimRefusal, Denial, ServiceLimit};
 use aldis_signal::time::Timestamp;
 
 /// What time has passed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Clock {
     pub(super) started_at: Timestamp,
     /// When the last event came. Time without a supervisor is not counted as work.

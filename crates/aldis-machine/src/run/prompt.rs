@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::state::State;
+use crate::calls;
 use crate::words::{cut, quoted};
 
 /// How much of a task stands in a prompt.
@@ -28,8 +29,13 @@ impl State {
                 let _ = writeln!(text, "{}\n", feedback.trim_end());
             }
         }
-        if !self.start.instructions.trim().is_empty() {
-            let _ = writeln!(text, "\n## How to report\n\n{}", self.start.instructions.trim());
+        let calls = match self.start.config.prefer_calls {
+            true => calls::preference(calls::RUN, None),
+            false => String::new(),
+        };
+        let instructions = format!("{calls}{}", self.start.instructions.trim());
+        if !instructions.is_empty() {
+            let _ = writeln!(text, "\n## How to report\n\n{}", instructions.trim_end());
         }
         text
     }

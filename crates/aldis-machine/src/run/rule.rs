@@ -14,6 +14,8 @@ rules! {
     AgentNotStarted = "run/agent-not-started",
     /// The agent's process runs.
     AgentStarted = "run/agent-started",
+    /// Every check passed, and files changed about which a human is asked.
+    AcceptanceAsked = "run/acceptance-asked",
     /// A human answered a question after the run had ended.
     AnswerKept = "run/answer-kept",
     /// A human answered the open question.
@@ -26,8 +28,12 @@ rules! {
     BudgetUsedUp = "run/budget-used-up",
     /// Two thirds of the tokens or the money are used.
     BudgetWarning = "run/budget-warning",
+    /// One check of several has ended.
+    CheckEnded = "run/check-ended",
     /// The agent claimed to be done, and the check failed.
     CheckFailed = "run/check-failed",
+    /// Every check passed before the work started, although one should have failed.
+    CheckProvesNothing = "run/check-proves-nothing",
     /// The agent claimed to be done, the work tree is in order, and a check is configured.
     CheckStarted = "run/check-started",
     /// The agent claimed to be done, and the work tree contradicts it.
@@ -46,6 +52,10 @@ rules! {
     DoneClaimed = "run/done-claimed",
     /// The agent reported failure as its last word.
     GaveUp = "run/gave-up",
+    /// The agent claimed to be done, and the files of the checks are compared with their pins.
+    FilesCompared = "run/files-compared",
+    /// The files of the checks are pinned before the work starts.
+    FilesPinned = "run/files-pinned",
     /// The host reported an error that waiting does not fix; the agent's process still runs.
     HostErrorReported = "run/host-error-reported",
     /// The host gave up because of an error that waiting does not fix.
@@ -80,6 +90,8 @@ rules! {
     PermissionDenied = "run/permission-denied",
     /// The host denied the same permission a second time.
     PermissionDeniedTwice = "run/permission-denied-twice",
+    /// What a claim rests on was changed: a file of a check, a protected file, the tests.
+    ProofRefused = "run/proof-refused",
     /// The agent asked for help or for a human.
     QuestionAsked = "run/question-asked",
     /// A human reopened a run whose question has no answer yet.

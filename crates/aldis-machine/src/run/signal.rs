@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Evidence;
 use crate::evidence::beginning;
+use crate::trust::{self, Rank, RankedReport};
 use crate::words::cut;
+use crate::{Evidence, Refusal};
 use aldis_signal::dialect::{Dialect, Syntax};
 use aldis_signal::redact::redact;
 use aldis_signal::scan::Token;
@@ -93,9 +94,43 @@ impl RunSignal {
     }
 
     /// Returns it as a decision shows it.
-    pub(super) fn evidence(&self) -> Evidence {
+    fn evidence(&self) -> Evidence {
         Evidence::signal(&self.name, &self.quote, self.line, self.via)
     }
+}
+
+/// Returns how each of the signals of one attempt stands. All are about the work of the run.
+pub(super) fn ranks(signals: &[RunSignal]) -> Vec<Rank> {
+    let claims: Vec<RankedReport<'_>> = signals
+        .iter()
+        .map(|RunSignal { name, meaning, via, .. }| RankedReport {
+            subject: ("", ""),
+            name,
+            meaning: *meaning,
+            via: *via,
+        })
+        .collect();
+    trust::ranks(&claims)
+}
+
+/// Returns them as a decision shows them: which of them do not count beside a stronger one, too.
+pub(super) fn evidence(signals: &[RunSignal]) -> Vec<Evidence> {
+    let shown = |(signal, rank): (&RunSignal, Rank)| match rank {
+        Rank::Outranked(_) => signal.evidence().refused(Refusal::Outranked.as_str()),
+        Rank::Counts | Rank::Repeats => signal.evidence(),
+    };
+    signals.iter().zip(ranks(signals)).map(shown).collect()
+}
+
+/// Says which of them do not count beside a stronger one, as a clause.
+pub(super) fn outranked(signals: &[RunSignal]) -> Option<String> {
+    let why = |(signal, rank): (&RunSignal, Rank)| match rank {
+        Rank::Outranked(by) => {
+            Some(format!("{} does not count: {}", signal.name, trust::outranked(by)))
+        }
+        Rank::Counts | Rank::Repeats => None,
+    };
+    signals.iter().zip(ranks(signals)).filter_map(why).next_back()
 }
 
 /// Returns the percentage that a built-in dialect gives to a phase.

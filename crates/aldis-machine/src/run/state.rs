@@ -6,13 +6,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
-use super::event::{AgentExit, Effect, Event, Usage};
+use super::event::{AgentExit, Effect, Event, Usage, WorkTree};
 use super::parts::{Attempt, Clock, Counts, Memory, Reported, Spending, Trees};
 use super::rule::Rule;
 use super::signal::RunSignal;
 use crate::Evidence;
-use crate::rules::codes;
+use crate::accessors::accessors;
+use crate::proof::Proof;
 use crate::stagnation::{Monitor, Observation};
+use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
 /// How a run begins.
@@ -48,6 +50,8 @@ pub enum Status {
     Looking,
     /// The check of a claim runs.
     Checking,
+    /// The files of the checks are pinned, and checks run, before the work starts.
+    Preparing,
     /// The run waits for a rate limit.
     Limited {
         /// Until then.
@@ -81,6 +85,7 @@ impl Status {
             Self::Ending { .. } => "ending",
             Self::Looking => "looking",
             Self::Checking => "checking",
+            Self::Preparing => "preparing",
             Self::Limited { .. } => "limited",
             Self::Backoff { .. } => "backoff",
             Self::Asking => "asking",
@@ -197,6 +202,9 @@ pub struct State {
     pub(super) spending: Spending,
     #[serde(flatten)]
     pub(super) trees: Trees,
+    /// What is known about the checks.
+    #[serde(default, skip_serializing_if = "Proof::is_empty")]
+    pub(super) proof: Box<Proof>,
     /// The open question.
     pub(super) question: Option<Question>,
     /// The agent's process, in the driver's own form, while there is one.
@@ -207,6 +215,51 @@ pub struct State {
     pub(super) iteration_unfinished: bool,
     pub(super) monitor: Monitor,
 }
+
+accessors! { State {
+    /// Returns how the run began: its task, its dialect and its limits.
+    setup: &Start = |it| &it.start;
+    /// Returns where the run is.
+    status: &Status = |it| &it.status;
+    /// Returns the current iteration, from 1.
+    iteration: u32 = |it| it.iteration;
+    /// Returns when the run began.
+    started_at: Timestamp = |it| it.clock.started_at;
+    /// Returns when the iteration began.
+    iteration_started_at: Timestamp = |it| it.clock.iteration_started_at;
+    /// Returns the phase that the agent reported.
+    phase: Option<&str> = |it| it.reported.phase.as_deref();
+    /// Returns the percentage that the agent reported.
+    progress: Option<u8> = |it| it.reported.progress;
+    /// Returns the percentage to show: the reported one, or what its dialect gives to the phase.
+    shown_progress: Option<u8> = |it| it.reported.shown_progress.or(it.reported.progress);
+    /// Returns the signals of this attempt, the last of each meaning for certain.
+    signals: &[RunSignal] = |it| &it.attempt.signals;
+    /// Returns what prompts hold beside the task, until an iteration that got it is completed.
+    feedback: &[String] = |it| &it.memory.feedback;
+    /// Returns the open question.
+    question: Option<&Question> = |it| it.question.as_ref();
+    /// Returns the agent's process, in the driver's own form, while there is one.
+    agent: Option<&str> = |it| it.agent.as_deref();
+    /// Returns how the last process ended.
+    last_exit: Option<&AgentExit> = |it| it.last_exit.as_ref();
+    /// Returns the last claim to be done that did not hold.
+    last_refusal: Option<&ClaimRefusal> = |it| it.memory.last_refusal.as_ref();
+    /// Returns the permissions that the host denied since the last iteration that made up for them.
+    denials: &[Denial] = |it| &it.memory.denials;
+    /// Returns the last hint about something that looked like a signal.
+    last_near_miss: Option<&str> = |it| it.memory.last_near_miss.as_deref();
+    /// Returns why the agent was asked to stop, as a clause.
+    asked_to_stop_because: Option<&str> = |it| it.attempt.stop_because.as_deref();
+    /// Returns the commit at the start.
+    base: Option<&str> = |it| it.trees.base.as_deref();
+    /// Returns how the work tree was when it was last inspected: at the end, the one that was judged.
+    tree: &WorkTree = |it| &it.trees.tree;
+    /// Returns what is known about the checks.
+    proof: &Proof = |it| &it.proof;
+    /// Returns whether the work makes progress.
+    monitor: &Monitor = |it| &it.monitor;
+}}
 
 /// What one event led to.
 pub type Outcome = crate::Outcome<Effect>;
@@ -223,9 +276,7 @@ impl State {
                 started_at: now,
                 seen_at: Some(now),
                 iteration_started_at: now,
-                waited_ms: 0,
-                waiting_since: None,
-                paused_at: None,
+                ..Clock::default()
             },
             reported: Reported::default(),
             attempt: Attempt::default(),
@@ -233,6 +284,7 @@ impl State {
             counts: Counts::default(),
             spending: Spending::default(),
             trees: Trees::default(),
+            proof: Box::default(),
             question: None,
             agent: None,
             last_exit: None,
@@ -247,8 +299,8 @@ impl State {
         match event {
             Event::Reopen { config } => self.reopen(config),
             // An answer may come when nobody waits for it any more: the next start has it.
-            Event::Answer { id, text, .. } if self.ending().is_some() => {
-                self.on_late_answer(id, text)
+            Event::Answer { id, text, by } if self.ending().is_some() => {
+                self.on_late_answer(id, text, by)
             }
             _ if self.ending().is_some() => Outcome::nothing(),
             Event::Begin => self.begin(),
@@ -267,6 +319,8 @@ impl State {
             Event::Exited(exit) => self.on_exit(exit),
             Event::Looked(tree) => self.on_look(tree),
             Event::Checked { passed, output } => self.on_check(*passed, output),
+            Event::Inspected(seen) => self.on_inspected(seen),
+            Event::CheckEnded(result) => self.on_check_ended(result),
             Event::Tick => self.on_tick(),
             Event::Pause { by } => self.on_pause(by),
             Event::Resume { by } => self.on_resume(by),
@@ -347,96 +401,6 @@ impl State {
     /// Decides something by a rule. Its reasons follow.
     pub(super) fn decided(&self, rule: Rule, summary: impl Into<String>) -> Outcome {
         Outcome::nothing().decide(rule, summary, self.counters())
-    }
-
-    /// Returns how the run began: its task, its dialect and its limits.
-    pub fn setup(&self) -> &Start {
-        &self.start
-    }
-
-    /// Returns where the run is.
-    pub fn status(&self) -> &Status {
-        &self.status
-    }
-
-    /// Returns the current iteration, from 1.
-    pub fn iteration(&self) -> u32 {
-        self.iteration
-    }
-
-    /// Returns when the run began.
-    pub fn started_at(&self) -> Timestamp {
-        self.clock.started_at
-    }
-
-    /// Returns when the iteration began.
-    pub fn iteration_started_at(&self) -> Timestamp {
-        self.clock.iteration_started_at
-    }
-
-    /// Returns the phase that the agent reported.
-    pub fn phase(&self) -> Option<&str> {
-        self.reported.phase.as_deref()
-    }
-
-    /// Returns the percentage that the agent reported.
-    pub fn progress(&self) -> Option<u8> {
-        self.reported.progress
-    }
-
-    /// Returns the percentage to show: the reported one, or what its dialect gives to the phase.
-    pub fn shown_progress(&self) -> Option<u8> {
-        self.reported.shown_progress.or(self.reported.progress)
-    }
-
-    /// Returns the signals of this attempt, the last of each meaning for certain.
-    pub fn signals(&self) -> &[RunSignal] {
-        &self.attempt.signals
-    }
-
-    /// Returns what prompts hold beside the task, until an iteration that got it is completed.
-    pub fn feedback(&self) -> &[String] {
-        &self.memory.feedback
-    }
-
-    /// Returns the open question.
-    pub fn question(&self) -> Option<&Question> {
-        self.question.as_ref()
-    }
-
-    /// Returns the agent's process, in the driver's own form, while there is one.
-    pub fn agent(&self) -> Option<&str> {
-        self.agent.as_deref()
-    }
-
-    /// Returns how the last process ended.
-    pub fn last_exit(&self) -> Option<&AgentExit> {
-        self.last_exit.as_ref()
-    }
-
-    /// Returns the last claim to be done that did not hold.
-    pub fn last_refusal(&self) -> Option<&ClaimRefusal> {
-        self.memory.last_refusal.as_ref()
-    }
-
-    /// Returns the last hint about something that looked like a signal.
-    pub fn last_near_miss(&self) -> Option<&str> {
-        self.memory.last_near_miss.as_deref()
-    }
-
-    /// Returns why the agent was asked to stop, as a clause.
-    pub fn asked_to_stop_because(&self) -> Option<&str> {
-        self.attempt.stop_because.as_deref()
-    }
-
-    /// Returns the commit at the start.
-    pub fn base(&self) -> Option<&str> {
-        self.trees.base.as_deref()
-    }
-
-    /// Returns whether the work makes progress.
-    pub fn monitor(&self) -> &Monitor {
-        &self.monitor
     }
 
     /// The time of the event that is taken.

@@ -5,11 +5,13 @@ use super::event::{AgentExit, Effect, Notice, Usage, WorkTree};
 use super::parts::Attempt;
 use super::prompt;
 use super::rule::Rule;
-use super::signal::RunSignal;
+use super::signal::{self, RunSignal};
 use super::state::{ClaimRefusal, Ending, Outcome, Question, State, Status};
 use crate::Evidence;
 use crate::evidence::ending as end_of;
+use crate::proof::evidence;
 use crate::stagnation::Observation;
+use crate::trust::Rank;
 use crate::words::counted;
 use aldis_signal::scan::Token;
 use aldis_signal::signal::Meaning;
@@ -30,18 +32,22 @@ enum IterationVerdict<'s> {
 
 impl<'s> IterationVerdict<'s> {
     fn of(signals: &'s [RunSignal]) -> Self {
-        let last = |meaning: Meaning| signals.iter().rfind(|signal| signal.meaning == meaning);
+        let ranked = signals.iter().zip(signal::ranks(signals));
+        let counting = ranked.filter(|(_, rank)| !matches!(rank, Rank::Outranked(_)));
+        let signals: Vec<&RunSignal> = counting.map(|(signal, _)| signal).collect();
+        let last =
+            |meaning: Meaning| signals.iter().copied().rfind(|signal| signal.meaning == meaning);
         if let Some(blocked) = last(Meaning::Blocked) {
             return Self::Blocked(blocked);
         }
         if let Some(asks) = last(Meaning::NeedsHuman).or_else(|| last(Meaning::NeedsHelp)) {
             return Self::Asks(asks);
         }
-        if contradicts(signals) {
+        if contradicts(&signals) {
             return Self::Contradictory;
         }
         let ends = |signal: &&RunSignal| matches!(signal.meaning, Meaning::Done | Meaning::Failed);
-        match signals.iter().rfind(ends) {
+        match signals.iter().copied().rfind(ends) {
             Some(failed) if failed.meaning == Meaning::Failed => Self::Failed(failed),
             Some(done) => Self::Done(done),
             None => Self::Undecided,
@@ -49,10 +55,10 @@ impl<'s> IterationVerdict<'s> {
     }
 }
 
-fn contradicts(signals: &[RunSignal]) -> bool {
+fn contradicts(signals: &[&RunSignal]) -> bool {
     let failed = signals.iter().position(|signal| signal.meaning == Meaning::Failed);
     failed.is_some_and(|at| {
-        let is_success = |later: &RunSignal| {
+        let is_success = |later: &&RunSignal| {
             later.meaning == Meaning::Done && later.message == signals[at].message
         };
         signals[at + 1..].iter().any(is_success)
@@ -100,9 +106,14 @@ impl State {
     fn stopped(&mut self) -> Outcome {
         let unexplained = || "the agent did not say why".to_owned();
         let seen = self.evidence();
+        let outranked = signal::outranked(&self.attempt.signals);
+        let with_outranked = |because: String| match &outranked {
+            Some(outranked) => format!("{because}; {outranked}"),
+            None => because,
+        };
         let (rule, summary, because, next) = match IterationVerdict::of(&self.attempt.signals) {
             IterationVerdict::Blocked(signal) => {
-                let because = signal.text.clone().unwrap_or_else(unexplained);
+                let because = with_outranked(signal.text.clone().unwrap_or_else(unexplained));
                 let decided = self
                     .decided(Rule::Blocked, "Stopped: the agent is blocked")
                     .because(because)
@@ -111,7 +122,7 @@ impl State {
                 return self.finish(Ending::Blocked, decided);
             }
             IterationVerdict::Failed(signal) => {
-                let because = signal.text.clone().unwrap_or_else(unexplained);
+                let because = with_outranked(signal.text.clone().unwrap_or_else(unexplained));
                 let decided = self
                     .decided(Rule::GaveUp, "Failed: the agent gave up")
                     .because(because)
@@ -134,7 +145,7 @@ impl State {
                 Rule::DoneClaimed,
                 "The agent claims to be done",
                 format!("it reported {}", signal.name),
-                match self.start.config.verify {
+                match self.start.config.has_check() {
                     true => "the check runs if the work tree is in order",
                     false => "the run is done if the work tree is in order",
                 },
@@ -146,29 +157,31 @@ impl State {
                 "the next iteration starts unless a limit is reached",
             ),
         };
-        let decided = self.decided(rule, summary).because(because).seen(seen).next(next);
+        let decided =
+            self.decided(rule, summary).because(with_outranked(because)).seen(seen).next(next);
         self.status = Status::Looking;
         decided.with([Effect::Look])
     }
 
     /// Asks a human. `rule` says who wants to know.
-    fn ask(&mut self, rule: Rule, text: String, seen: Vec<Evidence>) -> Outcome {
+    pub(super) fn ask(&mut self, rule: Rule, text: String, seen: Vec<Evidence>) -> Outcome {
         let now = self.now();
         self.counts.questions_asked += 1;
         let id = format!("q{}", self.counts.questions_asked);
         self.question = Some(Question { id: id.clone(), text: text.clone(), asked_at: now });
-        let answer = format!("`aldis answer {id} TEXT`");
+        let (answer, asked) = (format!("`aldis answer {id} TEXT`"), text.clone());
         if self.start.config.no_wait {
             let decided = self
                 .decided(Rule::NeedsHuman, format!("Stopped: question {id} needs an answer"))
                 .because(text)
                 .seen(seen)
-                .next(format!("answer with {answer}, then `aldis run --continue`"));
+                .next(format!("answer with {answer}, then `aldis run --continue`"))
+                .with([Effect::notice(Notice::Question, asked)]);
             return self.finish(Ending::NeedsHuman, decided);
         }
         self.status = Status::Asking;
         self.pause_clocks(now);
-        let notice = Effect::notice(Notice::Question, text.clone());
+        let notice = Effect::notice(Notice::Question, asked);
         self.decided(rule, format!("Waiting for an answer to {id}"))
             .because(text.clone())
             .seen(seen)
@@ -185,6 +198,7 @@ impl State {
         };
         match self.status {
             Status::Looking => outcome.then(self.judge()),
+            Status::Preparing => outcome.then(self.pin()),
             _ => outcome,
         }
     }
@@ -235,6 +249,9 @@ impl State {
             let seen = self.evidence();
             return self.refuse((Rule::ClaimRefused, &lacking), feedback, seen);
         }
+        if self.start.config.proof.is_active() {
+            return self.check_claim();
+        }
         if self.start.config.verify {
             self.status = Status::Checking;
             return self
@@ -248,7 +265,12 @@ impl State {
 
     /// What the work tree says against a claim, as clauses.
     fn lacking(&self) -> Vec<String> {
-        let WorkTree { head, dirty, conflicts, error, .. } = &self.trees.tree;
+        self.lacking_in(&self.trees.tree)
+    }
+
+    /// Returns what this work tree says against a claim to be done, as clauses.
+    pub fn lacking_in(&self, tree: &WorkTree) -> Vec<String> {
+        let WorkTree { head, dirty, conflicts, error, .. } = tree;
         let no_op = self.attempt.signals.iter().any(|it| it.meaning == Meaning::Done && it.no_op);
         let resolves = self.attempt.signals.iter().any(RunSignal::resolves_merge);
         // Where there was nothing to do, nothing was changed and no commit is missing.
@@ -293,7 +315,7 @@ impl State {
     }
 
     /// A claim that does not hold. A merge that is not resolved again and again needs a human.
-    fn refuse(
+    pub(super) fn refuse(
         &mut self,
         (rule, because): (Rule, &str),
         feedback: String,
@@ -323,15 +345,17 @@ impl State {
         self.memory.last_refusal = Some(ClaimRefusal { iteration, because, evidence });
     }
 
-    fn finish_done(&mut self, how: &str, checked: &str) -> Outcome {
+    pub(super) fn finish_done(&mut self, how: &str, checked: &str) -> Outcome {
         let name = match IterationVerdict::of(&self.attempt.signals) {
             IterationVerdict::Done(signal) => signal.name.clone(),
             _ => "done".to_owned(),
         };
+        let mut seen = self.evidence();
+        seen.extend(self.proof.round().into_iter().flat_map(evidence));
         let decided = self
             .decided(Rule::Done, format!("{how} after {}", counted(self.iteration, "iteration")))
             .because(format!("the agent reported {name}, and {checked}"))
-            .seen(self.evidence())
+            .seen(seen)
             .next("nothing to do");
         self.finish(Ending::Done, decided)
     }
@@ -386,7 +410,7 @@ impl State {
         self.drop_given_feedback();
         self.iteration += 1;
         self.counts.starts = 0;
-        let look = (self.iteration == 1).then_some(Effect::Look);
+        let look = (self.iteration == 1 && !self.trees.base_known).then_some(Effect::Look);
         let started = self.start_attempt();
         let (iteration, most) = (self.iteration, self.start.config.max_iterations);
         self.decided(Rule::IterationStarted, format!("Starting iteration {iteration} of {most}"))

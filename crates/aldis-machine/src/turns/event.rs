@@ -1,11 +1,11 @@
 //! What happens in a channel, and what must then be done.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::persona::Persona;
 use super::reader::IncomingMessage;
-use crate::rules::codes;
+use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
 /// One thing that happened. Exhaustive: the machine has an opinion about each.
@@ -96,39 +96,18 @@ pub enum Event {
     },
 }
 
-/// A place in the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A place in the queue: `start`, `end` or a number from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", expecting = "a position is `start`, `end` or a number from 0")]
 pub enum QueuePosition {
-    /// Before this place, counted from 0; the end if there are not so many.
-    At(usize),
     /// After all others.
     #[default]
     End,
     /// Before all others.
     Start,
-}
-
-impl Serialize for QueuePosition {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::At(place) => serializer.serialize_u64(*place as u64),
-            Self::End => serializer.serialize_str("end"),
-            Self::Start => serializer.serialize_str("start"),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for QueuePosition {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        let place = value.as_u64().and_then(|place| usize::try_from(place).ok());
-        match (value.as_str(), place) {
-            (Some("end"), _) => Ok(Self::End),
-            (Some("start"), _) => Ok(Self::Start),
-            (_, Some(place)) => Ok(Self::At(place)),
-            _ => Err(de::Error::custom("a position is `start`, `end` or a number from 0")),
-        }
-    }
+    /// Before this place, counted from 0; the end if there are not so many.
+    #[serde(untagged)]
+    At(usize),
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.

@@ -17,10 +17,11 @@ const SILENT_ROUNDS_MAX: usize = 3;
 const PASSED: Duration = Duration::from_millis(1);
 
 /// Who has the turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum TurnHolder {
     /// No agent.
+    #[default]
     #[serde(alias = "free")]
     Nobody,
     /// An agent.

@@ -8,7 +8,9 @@ use super::rule::Rule;
 use super::state::State;
 use crate::Evidence;
 use crate::evidence::ending;
+use crate::trust;
 use aldis_signal::scan::Token;
+use aldis_signal::signal::Via;
 
 /// How much of a message is quoted as evidence.
 const QUOTE_MAX: usize = 200;
@@ -190,8 +192,14 @@ impl State {
         let continues = || format!("{}'s turn continues", self.active_agent().unwrap_or("nobody"));
         let (summary, because, next) = match rule {
             Rule::TurnComplete => {
-                let keyword = message.signal.as_ref().and_then(|signal| signal.name.as_deref());
-                let because = format!("its message ends with {}", keyword.unwrap_or_default());
+                let signal = message.signal.as_ref();
+                let keyword = signal.and_then(|signal| signal.name.as_deref()).unwrap_or_default();
+                let because = match signal.map(|signal| signal.via) {
+                    Some(via @ (Via::Call | Via::Receipt)) => {
+                        format!("it reported {keyword} {}", trust::how(via))
+                    }
+                    _ => format!("its message ends with {keyword}"),
+                };
                 (format!("Ended {agent}'s turn"), because, self.whose_turn())
             }
             Rule::CompletionPhrase => {

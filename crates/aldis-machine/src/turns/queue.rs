@@ -101,7 +101,7 @@ impl State {
     }
 
     /// Keeps a record of an agent that takes part, and drops those of agents that left where there are too many.
-    pub fn remember_agent(&mut self, agent: &str) {
+    pub(super) fn remember_agent(&mut self, agent: &str) {
         if self.agents.len() >= AGENTS_MAX && !self.agents.contains_key(agent) {
             let Self { agents, queue, .. } = self;
             agents.retain(|known, _| queue.contains(known));

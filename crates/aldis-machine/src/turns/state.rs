@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Config, ConfigError, Mode};
 use super::event::{ChannelMessage, Effect, Event, Outcome, QueuePosition, TurnEndReason};
-use super::holder::TurnHolder;
+use super::holder::{Turn, TurnHolder};
 use super::is_name;
 use super::persona::Persona;
 use super::queue::PERSONAS_MAX;
 use super::rule::Rule;
 use crate::Decision;
+use crate::accessors::accessors;
 use aldis_signal::time::Timestamp;
 
 /// How much history a state keeps. The journal has everything.
@@ -21,38 +22,80 @@ pub const HISTORY_MAX: usize = 100;
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 
 /// A channel: everything that decides what happens next in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Its name.
-    pub channel: String,
+    pub(super) channel: String,
     /// Its configuration.
-    pub config: Config,
+    pub(super) config: Config,
     /// What is known about its agents.
-    pub personas: BTreeMap<String, Persona>,
+    pub(super) personas: BTreeMap<String, Persona>,
     /// Who takes part, in order.
-    pub queue: Vec<String>,
+    pub(super) queue: Vec<String>,
     /// The place of the agent that has the turn, had it last, or gets it when the channel is resumed.
-    pub index: usize,
+    pub(super) index: usize,
     /// Who has the turn.
     #[serde(alias = "floor", deserialize_with = "TurnHolder::read")]
-    pub holder: TurnHolder,
+    pub(super) holder: TurnHolder,
     /// The number of the latest turn; 0 before the first.
-    pub turn: u64,
+    pub(super) turn: u64,
     /// The agents that take part or did.
-    pub agents: BTreeMap<String, AgentRecord>,
+    pub(super) agents: BTreeMap<String, AgentRecord>,
     /// Messages from humans with which the next turn starts.
-    pub held: Vec<ChannelMessage>,
+    pub(super) held: Vec<ChannelMessage>,
     /// Turns in a row that timed out without a message.
-    pub silent_turns: u32,
+    pub(super) silent_turns: u32,
     /// Whether it is closed.
-    pub closed: bool,
+    pub(super) closed: bool,
     /// The latest events, oldest first.
-    pub history: VecDeque<HistoryEntry>,
+    pub(super) history: VecDeque<HistoryEntry>,
     /// The latest time of an event. It never goes back.
-    pub now: Timestamp,
+    pub(super) now: Timestamp,
     /// What the step being taken has led to. It is empty between steps.
     #[serde(skip)]
     pub(super) out: Outcome,
+}
+
+accessors! { State {
+    /// Returns the name of the channel.
+    channel: &str = |it| &it.channel;
+    /// Returns the configuration.
+    config: &Config = |it| &it.config;
+    /// Returns what is known about the agents.
+    personas: &BTreeMap<String, Persona> = |it| &it.personas;
+    /// Returns who takes part, in order.
+    queue: &[String] = |it| &it.queue;
+    /// Returns the place of the agent that has the turn, had it last, or gets it when the channel is resumed.
+    index: usize = |it| it.index;
+    /// Returns who has the turn.
+    holder: &TurnHolder = |it| &it.holder;
+    /// Returns the number of the latest turn; 0 before the first.
+    turn: u64 = |it| it.turn;
+    /// Returns the agents that take part or did.
+    agents: &BTreeMap<String, AgentRecord> = |it| &it.agents;
+    /// Returns whether the channel is closed.
+    is_closed: bool = |it| it.closed;
+    /// Returns the latest events, oldest first.
+    history: &VecDeque<HistoryEntry> = |it| &it.history;
+    /// Returns the latest time of an event. It never goes back.
+    now: Timestamp = |it| it.now;
+}}
+
+/// What another program's state file says of a channel that is taken over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adoption {
+    /// Who takes part, in order.
+    pub queue: Vec<String>,
+    /// The place of the agent that has the turn or had it last.
+    pub index: usize,
+    /// The turn that runs.
+    pub active: Option<Turn>,
+    /// The number of the latest turn.
+    pub turn: u64,
+    /// What is known of the agents that take part.
+    pub agents: BTreeMap<String, AgentRecord>,
+    /// The latest events, oldest first.
+    pub history: Vec<HistoryEntry>,
 }
 
 /// An agent in a channel.
@@ -178,7 +221,7 @@ impl State {
             return Err(ChannelStartError::Personas(personas.len()));
         }
         config.check()?;
-        let mut state = Self::empty(now, channel, config, personas);
+        let mut state = Self { channel, config, personas, now, ..Self::default() };
         let mut warnings = Vec::new();
         for agent in &agents {
             if let Err(warning) = state.enqueue(agent) {
@@ -206,29 +249,18 @@ impl State {
         Ok((state, outcome))
     }
 
-    /// Makes a channel without agents.
-    pub fn empty(
+    /// Takes over a channel that another program opened.
+    pub fn adopted(
         now: Timestamp,
-        channel: String,
-        config: Config,
-        personas: BTreeMap<String, Persona>,
+        (channel, config, personas): (String, Config, BTreeMap<String, Persona>),
+        found: Adoption,
     ) -> Self {
-        Self {
-            channel,
-            config,
-            personas,
-            queue: Vec::new(),
-            index: 0,
-            holder: TurnHolder::Nobody,
-            turn: 0,
-            agents: BTreeMap::new(),
-            held: Vec::new(),
-            silent_turns: 0,
-            closed: false,
-            history: VecDeque::new(),
-            now,
-            out: Outcome::default(),
-        }
+        let Adoption { queue, index, active, turn, agents, history } = found;
+        let surplus = history.len().saturating_sub(HISTORY_MAX);
+        let history = history.into_iter().skip(surplus).collect();
+        let holder = active.map_or(TurnHolder::Nobody, TurnHolder::Active);
+        let channel = Self { channel, config, personas, now, ..Self::default() };
+        Self { queue, index, holder, turn, agents, history, ..channel }
     }
 
     /// Puts an agent at the end of the queue, or returns why not.
@@ -272,7 +304,7 @@ impl State {
 
     /// Returns what an agent is doing.
     pub fn agent_state(&self, agent: &str) -> AgentState {
-        let holds = |turn: &super::holder::Turn| turn.agent == agent;
+        let holds = |turn: &Turn| turn.agent == agent;
         if self.agents.get(agent).is_some_and(|known| known.offline) {
             AgentState::Offline
         } else if self.holder.active().is_some_and(holds) {

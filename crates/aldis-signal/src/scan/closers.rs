@@ -61,7 +61,7 @@ pub(crate) fn rest_of_line<'w>(window: &Window<'w>, from: u64) -> Option<&'w [u8
     }
 }
 
-pub(super) enum Words {
+pub(super) enum TagWordsRead {
     Closed(ClosedWords),
     Unclosed(Reason),
     Wait,
@@ -83,9 +83,9 @@ pub(super) fn words_until(
     dialect: &Dialect,
     (start, end): Range,
     quoted: bool,
-) -> Words {
+) -> TagWordsRead {
     let Syntax::Tag(Tag { end: Some(closing), close, .. }) = &dialect.syntax else {
-        return Words::Unclosed(Reason::Unclosed);
+        return TagWordsRead::Unclosed(Reason::Unclosed);
     };
     let text = window.slice(end, start + SIGNAL_MAX);
     let mut nested = Vec::new();
@@ -93,7 +93,7 @@ pub(super) fn words_until(
         let tag = &text[at..];
         if tag.starts_with(closing.as_bytes()) {
             let words = lossy(&text[..at]).trim().to_owned();
-            return Words::Closed(ClosedWords {
+            return TagWordsRead::Closed(ClosedWords {
                 words,
                 end: end + (at + closing.len()) as u64,
                 nested,
@@ -108,8 +108,10 @@ pub(super) fn words_until(
         });
         match opened {
             // A tag that takes words of its own restarts there; so does any other if this one is quoted.
-            Some(def) if def.payload == Payload::Text => return Words::Unclosed(Reason::Unclosed),
-            _ if quoted => return Words::Unclosed(Reason::Unclosed),
+            Some(def) if def.payload == Payload::Text => {
+                return TagWordsRead::Unclosed(Reason::Unclosed);
+            }
+            _ if quoted => return TagWordsRead::Unclosed(Reason::Unclosed),
             Some(def) => {
                 let length = tags.open.needle().len() + def.name.len() + close.len();
                 let from = end + at as u64;
@@ -119,8 +121,8 @@ pub(super) fn words_until(
         }
     }
     match () {
-        () if window.end() >= start + SIGNAL_MAX => Words::Unclosed(Reason::TooLong),
-        () if window.last => Words::Unclosed(Reason::Unclosed),
-        () => Words::Wait,
+        () if window.end() >= start + SIGNAL_MAX => TagWordsRead::Unclosed(Reason::TooLong),
+        () if window.last => TagWordsRead::Unclosed(Reason::Unclosed),
+        () => TagWordsRead::Wait,
     }
 }

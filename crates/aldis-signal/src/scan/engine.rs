@@ -8,7 +8,7 @@ use super::Token;
 use super::diagnose::spelling;
 use super::lead_in::LEAD_IN_MAX;
 use super::position::LineCursor;
-use super::report::Report;
+use super::report::FindingQueue;
 use super::rules::Rules;
 use super::tags::{LOOK_OUT, Tags};
 use super::text::SIGNAL_MAX;
@@ -36,13 +36,13 @@ pub(crate) enum Flow {
 
 /// What a caller may choose.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct ScanOptions {
     pub(crate) token: Token,
     /// Whether what only looks like a signal is reported.
     pub(crate) near_misses: bool,
 }
 
-impl Default for Options {
+impl Default for ScanOptions {
     fn default() -> Self {
         Self { token: Token::Off, near_misses: true }
     }
@@ -61,7 +61,7 @@ struct Resume {
 pub(crate) struct Engine<'r> {
     pub(crate) rules: &'r Rules,
     pub(crate) origin: Origin,
-    pub(crate) options: Options,
+    pub(crate) options: ScanOptions,
     /// Whether the first line has been looked at.
     started: bool,
     resume: Resume,
@@ -73,11 +73,11 @@ pub(crate) struct Engine<'r> {
     pub(crate) structure: Structure,
     pub(super) tags: Tags,
     pub(super) queue: Queue,
-    pub(super) report: Report,
+    pub(super) report: FindingQueue,
 }
 
 impl<'r> Engine<'r> {
-    pub(crate) fn new(rules: &'r Rules, origin: Origin, options: Options) -> Self {
+    pub(crate) fn new(rules: &'r Rules, origin: Origin, options: ScanOptions) -> Self {
         Self {
             rules,
             origin,
@@ -90,7 +90,7 @@ impl<'r> Engine<'r> {
             structure: Structure::default(),
             tags: Tags::new(rules.dialects().len()),
             queue: Queue::default(),
-            report: Report::default(),
+            report: FindingQueue::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
-use super::judge::Position;
+use super::judge::ClaimPosition;
 use super::rules::Rules;
 use super::text::{SIGNAL_MAX, is_blank};
 use super::window::{Line, LineAt, Window};
@@ -79,7 +79,7 @@ impl Engine<'_> {
             return;
         }
         let mut candidate = self.candidate(window, index, draft, quoted);
-        candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
+        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
@@ -124,7 +124,8 @@ impl Engine<'_> {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
                 let mut candidate = self.candidate(window, index, draft, quoted);
-                candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
+                candidate.doubt =
+                    self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
                 self.note_modern(&candidate);
                 self.submit(candidate, None);
             }

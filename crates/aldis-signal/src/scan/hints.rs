@@ -33,7 +33,7 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
             "the words before it make it an example, a plan or a denial; when it is true, write \
              {form} without them"
         ),
-        Reason::Indented => format!("remove the blanks in front; write {form}"),
+        Reason::Indented => format!("remove the leading spaces; write {form}"),
         Reason::InvalidJson => "the text is not one valid JSON object; check quotes, commas and \
                                 duplicate members"
             .to_owned(),

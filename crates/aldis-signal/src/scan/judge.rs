@@ -12,11 +12,11 @@ use crate::dialect::{Standing, Syntax};
 use crate::signal::Reason;
 use crate::structure::LINE_REACH;
 use crate::visible::sequence::without_sequences;
-use crate::words::{Kind, Sentence};
+use crate::words::{Sentence, WordKind};
 
 /// Where a candidate stands, for the questions about its line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Position<'w> {
+pub(super) struct ClaimPosition<'w> {
     /// Where its line starts.
     pub(super) line: u64,
     /// Where it starts itself.
@@ -25,7 +25,7 @@ pub(super) struct Position<'w> {
     pub(super) rest: &'w [u8],
 }
 
-impl Position<'_> {
+impl ClaimPosition<'_> {
     /// The position of something that owns its lines.
     pub(super) fn of_line(line: u64) -> Self {
         Self { line, start: line, rest: &[] }
@@ -59,7 +59,7 @@ impl Engine<'_> {
         &self,
         window: &Window<'_>,
         candidate: &Candidate,
-        position: Position<'_>,
+        position: ClaimPosition<'_>,
     ) -> Option<Reason> {
         let draft = candidate.result.as_ref().ok().filter(|_| !candidate.quoted)?;
         let dialect = &self.rules.dialects()[candidate.dialect];
@@ -67,7 +67,7 @@ impl Engine<'_> {
         if !meaning.is_decisive() {
             return None;
         }
-        let Position { line, start, rest } = position;
+        let ClaimPosition { line, start, rest } = position;
         let near = start.saturating_sub(LEAD_IN_MAX).max(line).min(start);
         let before = whole_words(window.slice(near, start), Side::Before, near > line);
         let before = without_sequences(before);
@@ -122,7 +122,7 @@ impl Engine<'_> {
                 Side::Before => index == 0,
                 Side::After => index == count,
             };
-            let joins = !far && Sentence::new(&part).is(Kind::Joins);
+            let joins = !far && Sentence::new(&part).is(WordKind::Joins);
             (!joins).then(|| part.into_owned())
         });
         shown.collect::<Vec<_>>().join(" ")

@@ -4,7 +4,7 @@
 use super::standing::{last_sentence, without_list_mark};
 use super::window::Window;
 use crate::structure::line::{is_blank_line, is_heading, is_list_item, is_quote, is_table_line};
-use crate::words::{Kind, Sentence};
+use crate::words::{Sentence, WordKind};
 
 /// How far back a lead-in reaches.
 pub(crate) const LEAD_IN_MAX: u64 = 1024;
@@ -63,7 +63,7 @@ impl LeadIn {
     /// The clause since the last comma or semicolon, for a signal that may end a sentence. A condition
     /// with which the sentence opens is one for all of it.
     pub(super) fn clause(mut self) -> Self {
-        if Sentence::new(&self.text).opens_with(Kind::Condition) {
+        if Sentence::new(&self.text).opens_with(WordKind::Condition) {
             return self;
         }
         if let Some(at) = self.text.rfind([',', ';', '，', '；', '、']) {
@@ -82,16 +82,17 @@ impl LeadIn {
     /// only of a claim.
     pub(super) fn doubts(&self, claim: bool) -> bool {
         let sentence = Sentence::new(&self.text);
-        if sentence.is_empty() || self.finished && !sentence.has(Kind::Points) {
+        if sentence.is_empty() || self.finished && !sentence.has(WordKind::Points) {
             return false;
         }
-        let announced = || sentence.has(Kind::Future) && !sentence.has(Kind::Affirm);
-        let denied = || claim && (sentence.has(Kind::Negation) || sentence.has(Kind::Failure));
+        let announced = || sentence.has(WordKind::Future) && !sentence.has(WordKind::Affirm);
+        let denied =
+            || claim && (sentence.has(WordKind::Negation) || sentence.has(WordKind::Failure));
         sentence.shows_sample()
-            || sentence.has(Kind::Condition)
+            || sentence.has(WordKind::Condition)
             || announced()
             || denied()
-            || self.ends_in_colon() && sentence.is(Kind::Order)
+            || self.ends_in_colon() && sentence.is(WordKind::Order)
     }
 }
 

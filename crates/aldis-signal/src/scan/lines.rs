@@ -4,7 +4,7 @@ use super::diagnose;
 use super::diagnose::spelling::known;
 use super::draft::{Defect, Draft, Read};
 use super::engine::{Engine, Flow};
-use super::judge::Position;
+use super::judge::ClaimPosition;
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
 use super::window::{Line, Window};
@@ -144,7 +144,7 @@ impl Engine<'_> {
         let mut candidate = self.candidate(window, index, draft, quoted);
         candidate.legacy = legacy;
         if let Some(fence) = inside {
-            candidate.doubt = self.doubt(window, &candidate, Position::of_line(fence.start));
+            candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(fence.start));
             self.await_end(Terminal {
                 dialect: index,
                 candidate,
@@ -155,7 +155,7 @@ impl Engine<'_> {
             });
             return;
         }
-        candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
+        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
         self.submit(candidate, None);
     }
 
@@ -207,7 +207,7 @@ impl Engine<'_> {
             return;
         }
         let mut candidate = self.candidate(window, index, draft, quoted);
-        candidate.doubt = self.doubt(window, &candidate, Position::of_line(start));
+        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(start));
         let terminal = Terminal {
             dialect: index,
             candidate,
@@ -240,7 +240,8 @@ impl Engine<'_> {
                     return true;
                 }
                 let mut candidate = self.candidate(window, index, draft, quoted);
-                candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
+                candidate.doubt =
+                    self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
                 if self.refusal(&candidate).is_none() {
                     self.close_body(window, line.start);
                     // The signal before may have been a request that swallows the rest.

@@ -14,7 +14,7 @@ const SPANS_MAX: usize = 2048;
 
 /// What was reported so far.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct FindingQueue {
     /// Findings that nobody has taken yet.
     pub(super) out: Vec<Finding>,
     pub(super) misses: Misses,
@@ -22,7 +22,7 @@ pub(crate) struct Report {
     pub(super) spans: VecDeque<Span>,
 }
 
-impl Report {
+impl FindingQueue {
     pub(super) fn note(&mut self, span: Span) {
         if self.spans.len() == SPANS_MAX {
             self.spans.pop_front();

@@ -101,6 +101,27 @@ impl Rules {
         &self.dialects
     }
 
+    /// Returns the literals by which places that are worth a look are found. What scanning costs is
+    /// measured against a search for these alone.
+    ///
+    /// ```
+    /// use aldis_signal::{Dialect, Rules};
+    ///
+    /// let rules = Rules::new(Dialect::builtin("promise").cloned());
+    /// assert!(rules.literals().any(|literal| literal == b"<promise>"));
+    /// ```
+    pub fn literals(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.texts()
+    }
+
+    /// Returns the same rules on the search that takes the place of the packed one where the processor
+    /// has none.
+    #[cfg(test)]
+    pub(crate) fn on_automaton(mut self) -> Self {
+        self.places = self.places.on_automaton();
+        self
+    }
+
     /// Returns the length of the longest literal that is looked for.
     pub(crate) fn literal_max(&self) -> usize {
         self.places.length_max()

@@ -1,7 +1,7 @@
 //! Whether a signal stands on its own on its line: a question of form, the same in every language
 //! (spec 0, rule 8 a).
 
-use crate::words::{Kind, Sentence};
+use crate::words::{Sentence, WordKind};
 
 /// More words than this before an arrow, or that say it is over, are a sentence.
 const WORDS_MAX: usize = 3;
@@ -27,7 +27,7 @@ fn stands_behind(before: &str) -> bool {
     let plain =
         last.chars().all(|c| c.is_alphanumeric() || c.is_whitespace() || "'’-,*_".contains(c));
     (1..=WORDS_MAX).contains(&count)
-        && (ends_in_arrow(last) || plain && Sentence::new(last).is(Kind::Over))
+        && (ends_in_arrow(last) || plain && Sentence::new(last).is(WordKind::Over))
 }
 
 /// Removes the mark of a list item, with a ticked box; `None` if its box is not ticked.

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use super::candidate::Candidate;
-use super::closers::{ClosedWords, Closer, Words, rest_of_line, words_until};
+use super::closers::{ClosedWords, Closer, TagWordsRead, rest_of_line, words_until};
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP};
 use super::families::TagWords;
-use super::judge::Position;
+use super::judge::ClaimPosition;
 use super::text::SIGNAL_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
@@ -220,7 +220,7 @@ impl Engine<'_> {
             doubt: None,
             legacy: false,
         };
-        let position = Position { line: opening.line_start, start: opening.start, rest };
+        let position = ClaimPosition { line: opening.line_start, start: opening.start, rest };
         candidate.doubt = self.doubt(window, &candidate, position);
         match &mut self.tags.states[index].outer {
             Some((_, inner)) => inner.push(candidate),
@@ -259,16 +259,16 @@ impl Engine<'_> {
         let until = |def| (def, words_until(window, words, dialect, whole, quoted));
         let result = match def.map(until) {
             None => tag.read(dialect, &rest[..length], whole, self.has_token()),
-            Some((_, Words::Closed(ClosedWords { words: said, end, nested: inner }))) => {
+            Some((_, TagWordsRead::Closed(ClosedWords { words: said, end, nested: inner }))) => {
                 whole.1 = end;
                 nested = inner;
                 let content = format!("{name}: {said}");
                 tag.read(dialect, content.as_bytes(), whole, self.has_token())
             }
-            Some((def, Words::Unclosed(reason))) => {
+            Some((def, TagWordsRead::Unclosed(reason))) => {
                 Err(Defect::new(reason, def.name.clone(), whole))
             }
-            Some((_, Words::Wait)) => return Flow::Wait,
+            Some((_, TagWordsRead::Wait)) => return Flow::Wait,
         };
         let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
         let quoted = self.is_quoted(window, start, Some(whole.1));
@@ -276,7 +276,7 @@ impl Engine<'_> {
             Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
                 let mut candidate = self.candidate(window, index, draft, quoted);
-                let position = Position { line: self.lines.start, start, rest };
+                let position = ClaimPosition { line: self.lines.start, start, rest };
                 candidate.doubt = self.doubt(window, &candidate, position);
                 self.submit(candidate, None);
             }

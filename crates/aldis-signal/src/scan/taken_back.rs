@@ -9,7 +9,7 @@ use super::text::lossy;
 use super::window::Window;
 use crate::structure::line::is_list_item;
 use crate::structure::outline::{Outline, OutlineLine};
-use crate::words::{Kind, OPENER_MAX, Sentence, find_opener, opens_retraction};
+use crate::words::{OPENER_MAX, Sentence, WordKind, find_opener, opens_retraction};
 
 /// How far after a claim its retraction is looked for. Later words are about something else, and a
 /// claim becomes certain at last.
@@ -112,7 +112,9 @@ fn read(window: &Window<'_>, from: u64, to: u64) -> impl Iterator<Item = Retract
         let next = sentences.get(index + 1).map_or("", |(_, next)| next.as_str());
         let fails = [sentence.as_str(), next].iter().any(|text| {
             let words = Sentence::new(text);
-            [Kind::Failure, Kind::Negation, Kind::Void].iter().any(|kind| words.has(*kind))
+            [WordKind::Failure, WordKind::Negation, WordKind::Void]
+                .iter()
+                .any(|kind| words.has(*kind))
         });
         fails.then_some(*retraction)
     };
@@ -156,4 +158,27 @@ fn sentence_end(text: &str) -> usize {
 fn strip_marks(sentence: &str) -> &str {
     let quotes = ['"', '\'', '`', '“', '‘', '«', '„', '>', '|', '<', '「', '『'];
     sentence.trim_start_matches(|c: char| !c.is_alphanumeric() && !quotes.contains(&c)).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Openers, and what may stand before and behind them.
+    const PIECES: &str = "(wait|No|待って|désolé|abc|12|[1-3]|[-.,:!?)> \n*\"]|\\[x\\]|。|…|！|「|é|った|- |\\. ){0,24}";
+
+    proptest! {
+        /// Nothing that takes something back is overlooked by the search for it.
+        #[test]
+        fn every_retraction_is_searched_for(text in PIECES) {
+            let opens = text.lines().any(|line| split(line).any(opens_retraction));
+            let found = find_opener(text.as_bytes());
+            prop_assert!(!opens || found.is_some(), "{text:?}");
+            let slowly = (0..text.len()).filter(|at| text.is_char_boundary(*at));
+            let openers = slowly.filter(|at| opens_retraction(&text[*at..])).collect::<Vec<_>>();
+            prop_assert!(found.is_none_or(|at| openers.contains(&at)), "{text:?}");
+        }
+    }
 }

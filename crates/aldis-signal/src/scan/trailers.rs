@@ -3,7 +3,7 @@
 use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::judge::Position;
+use super::judge::ClaimPosition;
 use super::rules::Rules;
 use super::terminals::{Terminal, first_visible};
 use super::window::Window;
@@ -48,7 +48,7 @@ impl Engine<'_> {
         }
         let draft = Draft::new(name(), (at, end));
         let mut candidate = self.candidate(window, index, draft, quoted);
-        let position = Position { line: self.lines.start, start: at, rest };
+        let position = ClaimPosition { line: self.lines.start, start: at, rest };
         candidate.doubt = self.doubt(window, &candidate, position);
         if trailer.require_at_end {
             self.await_end(Terminal {

@@ -62,7 +62,7 @@ pub(crate) fn find_close(text: &[u8], element: Element) -> Option<usize> {
 
 /// An element that was opened and may be closed.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenElement {
     element: Element,
     content: u64,
     /// The line to which it is confined, if it does not start one.
@@ -82,7 +82,7 @@ pub(crate) enum InElement {
 
 /// The elements that are open: at most one of each name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OpenElements(Vec<Open>);
+pub(crate) struct OpenElements(Vec<OpenElement>);
 
 /// No closing tag is longer.
 const CLOSE_MAX: u64 = 24;
@@ -104,7 +104,7 @@ impl OpenElements {
             }
             self.0.retain(|open| open.element != element);
         }
-        self.0.push(Open { element, content, line, searched: content, close: None });
+        self.0.push(OpenElement { element, content, line, searched: content, close: None });
     }
 
     /// Returns whether `place`, on the line that starts at `line`, is inside an element.
@@ -133,7 +133,7 @@ impl OpenElements {
     }
 }
 
-impl Open {
+impl OpenElement {
     /// Looks for the closing tag before `to`, as far as the text is at hand.
     fn search(&mut self, window: &Window<'_>, to: u64) {
         if self.close.is_some() {

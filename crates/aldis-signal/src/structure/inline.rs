@@ -22,12 +22,12 @@ pub(crate) struct InlineCode {
     start: u64,
     /// How far it was walked.
     at: u64,
-    open: Option<Run>,
+    open: Option<BackquoteRun>,
 }
 
 /// A run of back-quotes.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct BackquoteRun {
     at: u64,
     length: usize,
     /// Where the run that closes it starts, once that is known.
@@ -76,7 +76,7 @@ impl InlineCode {
 
 /// Returns the next run of back-quotes that starts before `to`. Outside code a backslash takes the
 /// first one away.
-fn next_run(window: &Window<'_>, from: u64, to: u64, escapes: bool) -> Option<Run> {
+fn next_run(window: &Window<'_>, from: u64, to: u64, escapes: bool) -> Option<BackquoteRun> {
     let mut from = from;
     loop {
         let at = from + memchr::memchr(b'`', window.slice(from, to))? as u64;
@@ -85,7 +85,11 @@ fn next_run(window: &Window<'_>, from: u64, to: u64, escapes: bool) -> Option<Ru
         let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
         let escaped = usize::from(escapes && slashes % 2 == 1);
         if length > escaped {
-            return Some(Run { at: at + escaped as u64, length: length - escaped, partner: None });
+            return Some(BackquoteRun {
+                at: at + escaped as u64,
+                length: length - escaped,
+                partner: None,
+            });
         }
         from = at + 1;
     }
@@ -98,7 +102,7 @@ enum Partner {
 }
 
 /// Finds the run that closes `open` at `place` or behind it, in the same block.
-fn find_partner(window: &Window<'_>, open: Run, place: u64) -> Partner {
+fn find_partner(window: &Window<'_>, open: BackquoteRun, place: u64) -> Partner {
     let limit = open.at + PARTNER_MAX;
     let mut line = place;
     let mut first = true;

@@ -2,7 +2,7 @@
 
 use super::elements::{Element, find_close, opened_by};
 use super::line::{FenceLine, indent, is_blank_line};
-use super::paragraph::Lines;
+use super::paragraph::ParagraphLines;
 use crate::visible::trim_line_end;
 
 /// One line of a text.
@@ -23,7 +23,7 @@ pub(crate) struct Outline<'t> {
     fence: Option<(u8, usize)>,
     comment: bool,
     element: Option<Element>,
-    lines: Lines,
+    lines: ParagraphLines,
     /// Whether the lines directly above are blank or code by indentation.
     apart: bool,
 }
@@ -36,7 +36,7 @@ impl<'t> Outline<'t> {
             fence: None,
             comment: false,
             element: None,
-            lines: Lines::default(),
+            lines: ParagraphLines::default(),
             apart: false,
         }
     }
@@ -92,7 +92,7 @@ impl<'t> Iterator for Outline<'t> {
         let code = self.apart && indent(line) >= 4 && !seen.is_empty();
         let enclosed = self.quotes(seen, below);
         if enclosed {
-            self.lines = Lines::default();
+            self.lines = ParagraphLines::default();
         }
         let quoted =
             enclosed || self.lines.quotes_line(seen) || self.lines.is_row(seen, next_line) || code;

@@ -28,12 +28,12 @@ pub(crate) struct Paragraph {
     start: u64,
     /// Lines that start before this have been read.
     read_to: u64,
-    lines: Lines,
+    lines: ParagraphLines,
 }
 
 /// What the lines so far tell about the next.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct ParagraphLines {
     /// Whether the last line is part of a quotation.
     quoted: bool,
     /// Whether a quotation goes on, although the next line has no mark of one.
@@ -48,7 +48,7 @@ pub(crate) struct Lines {
     pub(crate) inline: u64,
 }
 
-impl Lines {
+impl ParagraphLines {
     /// Takes the next line, which starts at `start`; the one behind it starts at `next`.
     pub(crate) fn take(&mut self, line: &[u8], start: u64, next: u64) {
         if is_blank_line(line) || FenceLine::of(line).is_some() {
@@ -111,13 +111,21 @@ fn begins_paragraphless(content: &[u8]) -> bool {
 impl Paragraph {
     /// Returns what the lines above tell about the line that starts at `line`. Nothing before
     /// `not_before` belongs to its paragraph.
-    pub(crate) fn before(&mut self, window: &Window<'_>, line: u64, not_before: u64) -> Lines {
+    pub(crate) fn before(
+        &mut self,
+        window: &Window<'_>,
+        line: u64,
+        not_before: u64,
+    ) -> ParagraphLines {
         let floor = floor(line);
         let not_before = line_after(window, not_before, line);
         if self.read_to > line || self.start < floor.max(not_before) {
             let start = paragraph_start(window, floor, line).max(not_before);
-            *self =
-                Self { start, read_to: start, lines: Lines { inline: start, ..Lines::default() } };
+            *self = Self {
+                start,
+                read_to: start,
+                lines: ParagraphLines { inline: start, ..ParagraphLines::default() },
+            };
         }
         while self.read_to < line {
             let LineAt::Line(Line { start, seen, next, .. }) = window.line(self.read_to) else {

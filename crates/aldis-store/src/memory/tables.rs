@@ -6,12 +6,14 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 
 use super::outbox::Outbox;
+use super::tickets::TicketTable;
 use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
     Decision, DecisionFilter, Event, Lease, Loaded, Part, Prune, Run, RunFilter, RunSummary, Timer,
 };
 use crate::step::{Committed, PartChange, Revision, RunId, RunRecord, Source, Step, TimerChange};
+use crate::worker::{FORGOTTEN_AFTER, WorkerRecord};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -22,6 +24,9 @@ pub(super) struct Tables {
     /// The number of the last decision that was pruned.
     pruned_to: u64,
     pub(super) outbox: Outbox,
+    /// By name.
+    pub(super) workers: BTreeMap<String, WorkerRecord>,
+    pub(super) tickets: TicketTable,
 }
 
 #[derive(Debug)]
@@ -36,6 +41,11 @@ pub(super) struct Row {
 }
 
 impl Tables {
+    pub(super) fn announce(&mut self, worker: WorkerRecord) {
+        self.workers.retain(|_, known| known.until.after(FORGOTTEN_AFTER) >= worker.seen);
+        self.workers.insert(worker.name.clone(), worker);
+    }
+
     pub(super) fn run(&self, id: &RunId) -> Option<Run> {
         self.runs.get(id).map(|row| row.run.clone())
     }

@@ -26,6 +26,7 @@ use crate::record::{
 };
 use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{OnCommit, Store, Turn};
+use crate::worker::WorkerRecord;
 
 /// How many writes wait at most; more callers wait until there is room.
 const WAITING_MAX: usize = 4_096;
@@ -65,6 +66,11 @@ impl GroupStore {
             start("store-copier", Box::new(move || writer::copy(&copies, &asked)))?,
         ];
         Ok(Self { store, jobs: Some(jobs), threads })
+    }
+
+    /// Returns the store as it is for one writer.
+    pub(super) fn alone(&self) -> &SqliteStore {
+        &self.store
     }
 
     /// Hands a write to the writer and waits for its answer.
@@ -143,6 +149,10 @@ impl Store for GroupStore {
         fn renew_lease(lease: &Lease, now: Timestamp, ttl: Duration) -> Result<Lease, LeaseError>;
         fn release_lease(lease: &Lease) -> Result<bool, StoreError>;
         fn break_lease(run: &RunId, fence: u64) -> Result<bool, StoreError>;
+        fn announce(name: &str, body: &str, now: Timestamp, ttl: Duration)
+            -> Result<(), StoreError>;
+        fn withdraw(name: &str) -> Result<bool, StoreError>;
+        fn workers() -> Result<Vec<WorkerRecord>, StoreError>;
         fn prune(prune: &Prune) -> Result<Vec<RunId>, StoreError>;
         fn size() -> Result<StoreSize, StoreError>;
     }

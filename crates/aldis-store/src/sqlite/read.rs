@@ -34,7 +34,7 @@ pub(super) fn load(connection: &mut Connection, id: &RunId) -> rusqlite::Result<
     found.map(|run| Ok(Loaded { parts: parts(&snapshot, id)?, run })).transpose()
 }
 
-fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
+pub(super) fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
     let mut statement =
         connection.prepare_cached("SELECT key, body FROM parts WHERE run = ?1 ORDER BY key")?;
     let to_part = |row: &Row<'_>| Ok(Part { key: row.get(0)?, body: row.get(1)? });
@@ -436,7 +436,7 @@ pub(super) fn to_effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
     })
 }
 
-fn to_timer(row: &Row<'_>) -> rusqlite::Result<Timer> {
+pub(super) fn to_timer(row: &Row<'_>) -> rusqlite::Result<Timer> {
     Ok(Timer { run: run_id(row, 0)?, key: row.get(1)?, due: moment(row, 2)? })
 }
 

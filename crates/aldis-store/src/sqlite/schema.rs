@@ -11,6 +11,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_init.sql"),
     include_str!("../../migrations/sqlite/0002_parts.sql"),
     include_str!("../../migrations/sqlite/0003_coordination.sql"),
+    include_str!("../../migrations/sqlite/0004_workers.sql"),
+    include_str!("../../migrations/sqlite/0005_tickets.sql"),
 ];
 
 /// The version this program reads and writes.

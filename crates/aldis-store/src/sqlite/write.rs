@@ -14,7 +14,7 @@ use crate::step::{Committed, PartChange, Revision, RunId, Source, Step, TimerCha
 pub(super) type Refusable<T, E> = rusqlite::Result<Result<T, E>>;
 
 /// Where a run stands, as far as a write must know.
-struct Standing {
+struct RunPosition {
     number: i64,
     revision: u64,
     last_event: u64,
@@ -69,7 +69,7 @@ pub(super) fn step(
 fn refusal(
     statements: &mut Statements<'_>,
     step: &Step,
-    standing: Option<&Standing>,
+    standing: Option<&RunPosition>,
 ) -> rusqlite::Result<Option<CommitError>> {
     let current = standing.map_or(0, |standing| standing.fence);
     if step.fence.is_some_and(|fence| fence != current) {
@@ -147,7 +147,7 @@ fn save_run(
     statements: &mut Statements<'_>,
     step: &Step,
     committed: Committed,
-    standing: &Standing,
+    standing: &RunPosition,
 ) -> rusqlite::Result<()> {
     let record = &step.record;
     // Most steps leave the run where it was: its entries in the indexes need not be written anew.
@@ -284,7 +284,7 @@ pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-fn standing(statements: &mut Statements<'_>, step: &Step) -> rusqlite::Result<Option<Standing>> {
+fn standing(statements: &mut Statements<'_>, step: &Step) -> rusqlite::Result<Option<RunPosition>> {
     let record = &step.record;
     statements
         .get(
@@ -301,7 +301,7 @@ fn standing(statements: &mut Statements<'_>, step: &Step) -> rusqlite::Result<Op
                 record.active,
             ],
             |row| {
-                Ok(Standing {
+                Ok(RunPosition {
                     number: row.get(0)?,
                     revision: count(row, 1)?,
                     last_event: count(row, 2)?,

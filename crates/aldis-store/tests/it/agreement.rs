@@ -1,16 +1,19 @@
-//! Whatever is asked of them, SQLite and the plain tables in memory answer alike.
+//! Whatever is asked of them, PostgreSQL, SQLite and the plain tables in memory answer alike.
 
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Claim, ClaimRequest, DecisionFilter, Driver, EffectFilter, Lease, MemoryStore, NewDecision,
-    NewEffect, NewEvent, PartChange, Prune, Revision, RunFilter, RunId, RunRecord, Source,
-    SqliteStore, Step, Store, TimerChange,
+    Claim, ClaimRequest, Cursor, Decision, DecisionFilter, Driver, EffectFilter, Lease,
+    MemoryStore, NewDecision, NewEffect, NewEvent, PageCursor, PartChange, Prune, Revision,
+    RunFilter, RunId, RunRecord, RunSummary, Source, SqliteStore, Step, Store, TimerChange,
+    Transfer,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+use proptest::test_runner::TestRunner;
 
 /// Something done to a store. Names come from small sets, so that they meet.
 #[derive(Clone, Debug)]
@@ -194,10 +197,17 @@ fn act(store: &dyn Store, action: &Action, claims: &mut Vec<Claim>) -> String {
     }
 }
 
-/// Everything that can be read.
-fn look(store: &dyn Store) -> String {
+/// A decision without its position, which every store has in its own way.
+fn plain(decision: Decision) -> Decision {
+    Decision { cursor: Cursor::START, ..decision }
+}
+
+/// Everything that can be read. `cursors` are those of all decisions there ever were.
+fn look(store: &dyn Store, cursors: &[Cursor]) -> String {
     let now = Timestamp::from_millis(10);
     let runs = store.list(&RunFilter::default()).unwrap();
+    let page: PageCursor = "0".parse().unwrap();
+    let on_page = |run: &RunSummary| RunSummary { page, ..run.clone() };
     let events: Vec<_> =
         runs.iter().map(|run| store.events(&run.id, 1, usize::MAX).unwrap()).collect();
     let loaded: Vec<_> = runs.iter().map(|run| store.load(&run.id).unwrap()).collect();
@@ -215,17 +225,25 @@ fn look(store: &dyn Store) -> String {
         after: runs.first().map(|run| run.page),
         ..RunFilter::default()
     };
+    let list =
+        |filter: &RunFilter| store.list(filter).unwrap().iter().map(on_page).collect::<Vec<_>>();
+    let found: Vec<_> = store.find("", 2).unwrap().iter().map(on_page).collect();
+    let decided = |decisions: Vec<Decision>| decisions.into_iter().map(plain).collect::<Vec<_>>();
+    let followed = store.decisions_after(None, cursors.first().unwrap_or(&Cursor::START), 9);
     format!(
         "{:#?}",
         (
-            (runs, loaded),
+            (runs.iter().map(on_page).collect::<Vec<_>>(), loaded),
             events,
             effects,
-            (store.loaded(&some).unwrap(), store.list(&late).unwrap()),
-            (store.count(&late).unwrap(), store.find("", 2).unwrap()),
-            run_ids().map(|run| store.decisions_of(&run, Revision(2)).unwrap()),
-            store.decisions(&DecisionFilter::default()).unwrap(),
-            ["0", "1", "3", "9"].map(|text| store.continuity(&text.parse().unwrap()).unwrap()),
+            (store.loaded(&some).unwrap(), list(&late)),
+            (store.count(&late).unwrap(), found),
+            run_ids().map(|run| decided(store.decisions_of(&run, Revision(2)).unwrap())),
+            (
+                decided(store.decisions(&DecisionFilter::default()).unwrap()),
+                decided(followed.unwrap())
+            ),
+            cursors.iter().map(|cursor| store.continuity(cursor).unwrap()).collect::<Vec<_>>(),
             (
                 store.pending_effects(&EffectFilter::due_by(now)).unwrap(),
                 store.pending_count().unwrap()
@@ -236,6 +254,22 @@ fn look(store: &dyn Store) -> String {
     )
 }
 
+/// Does the same to both, and compares every answer and then all that can be read.
+fn compare(actions: &[Action], one: &dyn Store, other: &dyn Store) -> Result<(), TestCaseError> {
+    let (mut claims, mut cursors) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for action in actions {
+        let answer = act(one, action, &mut claims[0]);
+        prop_assert_eq!(answer, act(other, action, &mut claims[1]), "{:?}", action);
+        for (store, cursors) in [one, other].into_iter().zip(&mut cursors) {
+            let after = cursors.last().copied().unwrap_or(Cursor::START);
+            let new = store.decisions_after(None, &after, usize::MAX).unwrap();
+            cursors.extend(new.into_iter().map(|decision| decision.cursor));
+        }
+    }
+    prop_assert_eq!(look(one, &cursors[0]), look(other, &cursors[1]));
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -243,12 +277,100 @@ proptest! {
     fn memory_and_sqlite_answer_alike(actions in vec(action(), 1..40)) {
         let directory = tempfile::tempdir().unwrap();
         let sqlite = SqliteStore::open(directory.path()).unwrap();
-        let memory = MemoryStore::new();
-        let mut claims = [Vec::new(), Vec::new()];
-        for action in &actions {
-            let answer = act(&sqlite, action, &mut claims[0]);
-            prop_assert_eq!(answer, act(&memory, action, &mut claims[1]), "{:?}", action);
-        }
-        prop_assert_eq!(look(&sqlite), look(&memory));
+        compare(&actions, &sqlite, &MemoryStore::new())?;
     }
+}
+
+/// Of a test that runs so many cases itself, nothing is kept in a file.
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+fn in_one(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+#[test]
+fn memory_and_postgres_answer_alike() {
+    let Some(cluster) = crate::postgres::cluster() else { return };
+    let config = in_one(48);
+    // One server for all of them, a schema for each.
+    let tried = TestRunner::new(config).run(&vec(action(), 1..40), |actions| {
+        let postgres = crate::postgres::open(&cluster.address());
+        compare(&actions, &postgres, &MemoryStore::new())?;
+        prop_assert_eq!(postgres.check().unwrap(), Vec::<String>::new());
+        Ok(())
+    });
+    tried.unwrap();
+}
+
+/// Takes all runs from one store to another.
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+fn copy_all(from: &dyn Transfer, to: &dyn Transfer) {
+    for run in from.list(&RunFilter::default()).unwrap().into_iter().rev() {
+        let copy = from.export(&run.id).unwrap().unwrap();
+        to.import(&copy).unwrap();
+        // Twice is as good as once, also over what another one left.
+        to.import(&copy).unwrap();
+        assert!(to.export(&run.id).unwrap().unwrap().is_same(&copy));
+    }
+}
+
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+#[test]
+fn a_copy_answers_as_the_original_does() {
+    let Some(cluster) = crate::postgres::cluster() else { return };
+    let config = in_one(24);
+    let tried = TestRunner::new(config).run(&vec(action(), 1..40), |actions| {
+        let directory = tempfile::tempdir().unwrap();
+        let open = |name: &str| SqliteStore::open(&directory.path().join(name)).unwrap();
+        let (original, copy) = (open("original"), open("copy"));
+        let mut claims = Vec::new();
+        for action in &actions {
+            act(&original, action, &mut claims);
+        }
+        // Leases stay behind, and claims end.
+        for run in original.list(&RunFilter::default()).unwrap() {
+            original.break_lease(&run.id, run.fence).unwrap();
+        }
+        original.keep(&claims, Timestamp::from_millis(0), Duration::ZERO).unwrap();
+        let postgres = crate::postgres::open(&cluster.address());
+        copy_all(&original, &postgres);
+        copy_all(&postgres, &copy);
+        prop_assert_eq!(postgres.check().unwrap(), Vec::<String>::new());
+        copy.check().unwrap();
+        // Across runs, decisions and effects are in another order.
+        let expected = look_at_runs(&original);
+        for store in [&postgres as &dyn Store, &copy] {
+            prop_assert_eq!(look_at_runs(store), &*expected);
+        }
+        Ok(())
+    });
+    tried.unwrap();
+}
+
+/// Everything that can be read of each run, and handed out of it.
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+fn look_at_runs(store: &dyn Store) -> String {
+    let now = Timestamp::from_millis(10);
+    let mut seen = Vec::new();
+    for run in run_ids() {
+        let of_run = DecisionFilter { run: Some(run.clone()), ..DecisionFilter::default() };
+        let decided = store.decisions(&of_run).unwrap().into_iter().map(plain).collect::<Vec<_>>();
+        let filter = EffectFilter { run: Some(run.clone()), ..EffectFilter::due_by(now) };
+        seen.push((
+            store.load(&run).unwrap(),
+            store.events(&run, 0, usize::MAX).unwrap(),
+            decided,
+            store.pending_effects(&filter).unwrap(),
+        ));
+    }
+    let keys = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|key| store.effect(key).unwrap());
+    let request = ClaimRequest::new(&[], "w", now, Duration::ZERO);
+    let mut lane_free: Vec<_> = store
+        .claim(&ClaimRequest { lane: Some(String::new()), ..request })
+        .unwrap()
+        .into_iter()
+        .map(|claim| (claim.effect.key, claim.fence))
+        .collect();
+    lane_free.sort();
+    format!("{:#?}", (seen, keys, lane_free, store.due_timers(now, 9).unwrap()))
 }

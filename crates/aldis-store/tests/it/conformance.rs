@@ -23,6 +23,13 @@ fn group() {
     });
 }
 
+#[cfg(all(feature = "postgres", target_os = "linux"))]
+#[test]
+fn postgres() {
+    let Some(cluster) = crate::postgres::cluster() else { return };
+    conformance::check(|_| Box::new(crate::postgres::open(&cluster.address())));
+}
+
 #[test]
 fn checks_have_names_of_their_own() {
     let mut names: Vec<&str> = conformance::CHECKS.iter().map(|check| check.name).collect();

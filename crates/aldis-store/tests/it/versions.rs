@@ -57,7 +57,7 @@ fn version_1_opens_with_everything_in_it() {
     child::count_once(&store, "new");
     store.check().unwrap();
     assert_eq!(store.load(&runs[0].id).unwrap().unwrap().parts, []);
-    assert_eq!(version(directory.path()), 3);
+    assert_eq!(version(directory.path()), 5);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn version_2_opens_with_everything_in_it() {
     check_version_2(&store);
     child::count_once(&store, "new");
     store.check().unwrap();
-    assert_eq!(version(directory.path()), 3);
+    assert_eq!(version(directory.path()), 5);
 }
 
 /// Checks that everything of version 2 is there, as it is understood today.
@@ -158,7 +158,7 @@ fn a_newer_version_is_not_touched() {
     database(directory.path(), "PRAGMA user_version = 7");
     let before = fs::read(directory.path().join("aldis.db")).unwrap();
     let error = SqliteStore::open(directory.path()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 3, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 5, .. }), "{error}");
     assert!(error.to_string().contains("update this program"), "{error}");
     assert!(error.to_string().contains("aldis.db"), "{error}");
     assert!(fs::read(directory.path().join("aldis.db")).unwrap() == before);

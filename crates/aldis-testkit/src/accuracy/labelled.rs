@@ -10,7 +10,7 @@ use aldis_signal::dialect::Dialect;
 use aldis_signal::{Role, Rules, Scan, Signal};
 use serde_json::Value;
 
-use super::{Matching, Verdict, accepted};
+use super::{Matching, Score, accepted};
 
 /// A labelled message.
 #[derive(Clone, Debug)]
@@ -42,18 +42,18 @@ impl Labelled {
     }
 
     /// Judges it.
-    pub fn judge(&self, matching: Matching) -> Verdict {
+    pub fn judge(&self, matching: Matching) -> Score {
         let found = accepted(matching, &self.dialect, &self.text, Role::Assistant);
         match &self.want {
             Want::Claim(claim) => {
                 let claimed = found.iter().any(|signal| signal.meaning.is_claim());
-                Verdict { false_stop: claimed && !claim, miss: !claimed && *claim }
+                Score { false_stop: claimed && !claim, miss: !claimed && *claim }
             }
             Want::Labels(labels) => {
                 let mut found = self.chosen(found).iter().map(label).collect::<Vec<_>>();
                 found.sort_unstable();
                 found.dedup();
-                Verdict::of(labels.clone(), found)
+                Score::of(labels.clone(), found)
             }
         }
     }

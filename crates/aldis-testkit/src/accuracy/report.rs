@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::labelled::{HardEnding, Labelled};
-use super::{Matching, Tally, Verdict, judge};
+use super::{Matching, Score, Tally, judge};
 use crate::corpus::{Phenomenon, Sample, phenomena};
 
 /// Sums of both matchers, in the order of [`Matching::ALL`].
@@ -72,7 +72,7 @@ impl Report {
                 for ending in chosen() {
                     let claimed = ending.claims(strict);
                     let (false_stop, miss) = (claimed && !ending.claim, !claimed && ending.claim);
-                    tally.add(ending.claim, Verdict { false_stop, miss });
+                    tally.add(ending.claim, Score { false_stop, miss });
                 }
                 self.hard.push(HardRow { decided_by, strict, tally });
             }

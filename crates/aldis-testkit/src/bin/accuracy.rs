@@ -13,15 +13,15 @@ use std::process::ExitCode;
 use aldis_testkit::accuracy::{Matching, Report, accepted, labelled, refused};
 use aldis_testkit::corpus::{Sample, samples};
 
-struct Options {
+struct Arguments {
     count: usize,
     seed: u64,
     data: PathBuf,
     show: usize,
 }
 
-fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Box<dyn Error>> {
-    let mut options = Options { count: 100_000, seed: 1, data: default_data(), show: 0 };
+fn options(mut args: impl Iterator<Item = String>) -> Result<Arguments, Box<dyn Error>> {
+    let mut options = Arguments { count: 100_000, seed: 1, data: default_data(), show: 0 };
     while let Some(flag) = args.next() {
         let value = args.next().ok_or_else(|| format!("`{flag}` needs a value"))?;
         match flag.as_str() {

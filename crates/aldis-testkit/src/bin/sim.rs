@@ -13,7 +13,7 @@ use aldis_testkit::sim::{Backend, Machine, SimOptions, SimReport, run};
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 100_000;
 const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--jobs N] \
-                     [--machine phases|run|delivery|turns] [--store memory|sqlite] \
+                     [--machine phases|run|delivery|fleet|turns] [--store memory|sqlite] \
                      [--faults all|none]";
 
 struct Args {
@@ -42,6 +42,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
     }
     let subject = match &*machine {
         "delivery" => Machine::Delivery,
+        "fleet" => Machine::Fleet,
         "phases" => Machine::Phases,
         "run" => Machine::Run,
         "turns" => Machine::Turns,

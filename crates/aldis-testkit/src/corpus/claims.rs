@@ -22,7 +22,7 @@ pub(super) const TAGS: &[&str] = &["chorus", "promise", "ralphex", "event", "axi
 
 /// A signal as it must be written.
 #[derive(Clone, Debug)]
-pub(super) struct Claim {
+pub(super) struct WrittenSignal {
     /// The words.
     pub(super) text: String,
     /// The part by which it is recognised; it occurs in `text` first in its own role.
@@ -31,7 +31,7 @@ pub(super) struct Claim {
     pub(super) expected: Expected,
 }
 
-impl Claim {
+impl WrittenSignal {
     /// Returns the text with the key replaced.
     pub(super) fn with_key(&self, key: &str) -> String {
         self.text.replacen(self.key, key, 1)
@@ -76,7 +76,7 @@ pub(super) fn id(rng: &mut Rng) -> String {
 }
 
 /// A claim that work is done, approved or handed over; an event for the dialect that has no claims.
-pub(super) fn done(rng: &mut Rng, dialect: &str) -> Claim {
+pub(super) fn done(rng: &mut Rng, dialect: &str) -> WrittenSignal {
     match dialect {
         "caw" => caw(rng),
         "delivery" => {
@@ -86,14 +86,14 @@ pub(super) fn done(rng: &mut Rng, dialect: &str) -> Claim {
         "chorus" | "axiom" => {
             let name = rng.pick(&["COMPLETE", "COMPLETE", "RESOLVED"]);
             let text = format!("<{dialect}>{name}</{dialect}>");
-            Claim { text, key: name, expected: Expected::new(name) }
+            WrittenSignal { text, key: name, expected: Expected::new(name) }
         }
         "turn" => {
             let name = "TURN_COMPLETE";
-            Claim { text: name.to_owned(), key: name, expected: Expected::new(name) }
+            WrittenSignal { text: name.to_owned(), key: name, expected: Expected::new(name) }
         }
         "pilot" => pilot(rng, true),
-        "promise" => Claim {
+        "promise" => WrittenSignal {
             text: "<promise>COMPLETE</promise>".to_owned(),
             key: "COMPLETE",
             expected: Expected::new("PROMISE"),
@@ -103,14 +103,14 @@ pub(super) fn done(rng: &mut Rng, dialect: &str) -> Claim {
             let names = ["ALL_TASKS_DONE", "REVIEW_DONE", "CODEX_REVIEW_DONE", "PLAN_READY"];
             let name = rng.pick(&names);
             let text = format!("<<<RALPHEX:{name}>>>");
-            Claim { text, key: name, expected: Expected::new(name) }
+            WrittenSignal { text, key: name, expected: Expected::new(name) }
         }
         _ => event(rng),
     }
 }
 
 /// Any signal of the dialect.
-pub(super) fn any(rng: &mut Rng, dialect: &str) -> Claim {
+pub(super) fn any(rng: &mut Rng, dialect: &str) -> WrittenSignal {
     if rng.chance(60) {
         return done(rng, dialect);
     }
@@ -134,16 +134,16 @@ pub(super) fn any(rng: &mut Rng, dialect: &str) -> Claim {
 }
 
 /// A block with all members.
-pub(super) fn caw(rng: &mut Rng) -> Claim {
+pub(super) fn caw(rng: &mut Rng) -> WrittenSignal {
     let (name, phase, next) = rng.pick(PHASES);
     let time = time(rng);
     let text = format!(
         "---\nSIGNAL: {name}\nPHASE: {phase}\nSTATUS: complete\nTIMESTAMP: {time}\nNEXT: {next}\n---"
     );
-    Claim { text, key: name, expected: Expected::new(name) }
+    WrittenSignal { text, key: name, expected: Expected::new(name) }
 }
 
-pub(super) fn delivery(rng: &mut Rng, names: &[&'static str]) -> Claim {
+pub(super) fn delivery(rng: &mut Rng, names: &[&'static str]) -> WrittenSignal {
     let (name, id) = (rng.pick(names), id(rng));
     let body = rng.pick(&[
         "",
@@ -153,11 +153,11 @@ pub(super) fn delivery(rng: &mut Rng, names: &[&'static str]) -> Claim {
         "\nSummary: the adapter is in place\nPriority: LOW",
     ]);
     let expected = Expected::about(name, &id);
-    Claim { text: format!("{name}: {id}{body}"), key: name, expected }
+    WrittenSignal { text: format!("{name}: {id}{body}"), key: name, expected }
 }
 
 /// A tag with words.
-pub(super) fn with_payload(rng: &mut Rng, dialect: &str) -> Claim {
+pub(super) fn with_payload(rng: &mut Rng, dialect: &str) -> WrittenSignal {
     let name = rng.pick(&["BLOCKED", "NEEDS_HELP", "NEEDS_HUMAN", "PROGRESS"]);
     let payload = match name {
         "PROGRESS" => rng.below(101).to_string(),
@@ -167,7 +167,7 @@ pub(super) fn with_payload(rng: &mut Rng, dialect: &str) -> Claim {
     };
     let blank = if rng.chance(80) { " " } else { "" };
     let text = format!("<{dialect}>{name}:{blank}{payload}</{dialect}>");
-    Claim { text, key: name, expected: Expected::new(name) }
+    WrittenSignal { text, key: name, expected: Expected::new(name) }
 }
 
 /// The JSON of a pilot signal and its name.
@@ -186,25 +186,25 @@ pub(super) fn pilot_json(rng: &mut Rng, exit: bool) -> (String, &'static str) {
     (json, "STATUS")
 }
 
-fn pilot(rng: &mut Rng, exit: bool) -> Claim {
+fn pilot(rng: &mut Rng, exit: bool) -> WrittenSignal {
     let (json, name) = pilot_json(rng, exit);
     let text = format!("```pilot-signal\n{json}\n```");
-    Claim { text, key: "pilot-signal", expected: Expected::new(name) }
+    WrittenSignal { text, key: "pilot-signal", expected: Expected::new(name) }
 }
 
-fn ralph_status(rng: &mut Rng) -> Claim {
+fn ralph_status(rng: &mut Rng) -> WrittenSignal {
     let (tasks, files) = (rng.between(1, 5), rng.between(1, 12));
     let text = format!(
         "---RALPH_STATUS---\nSTATUS: COMPLETE\nTASKS_COMPLETED_THIS_LOOP: {tasks}\nFILES_MODIFIED: \
          {files}\nTESTS_STATUS: PASSING\nWORK_TYPE: IMPLEMENTATION\nEXIT_SIGNAL: true\n\
          RECOMMENDATION: none\n---END_RALPH_STATUS---"
     );
-    Claim { text, key: "RALPH_STATUS", expected: Expected::new("RALPH_STATUS") }
+    WrittenSignal { text, key: "RALPH_STATUS", expected: Expected::new("RALPH_STATUS") }
 }
 
-fn event(rng: &mut Rng) -> Claim {
+fn event(rng: &mut Rng) -> WrittenSignal {
     let topic = rng.pick(&["build.done", "tests.passed", "plan.ready", "deploy.staged"]);
     let words = rng.pick(&["42 cases", "see the log above", "release 1.4"]);
     let text = format!("<event topic=\"{topic}\">{words}</event>");
-    Claim { text, key: "event", expected: Expected::about("EVENT", topic) }
+    WrittenSignal { text, key: "event", expected: Expected::about("EVENT", topic) }
 }

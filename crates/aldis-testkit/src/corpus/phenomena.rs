@@ -34,7 +34,7 @@ pub(super) fn all() -> Vec<Phenomenon> {
 const fn structure(
     name: &'static str,
     dialects: &'static [&'static str],
-    build: fn(&mut super::Rng, &'static str, bool) -> super::Draft,
+    build: fn(&mut super::Rng, &'static str, bool) -> super::SampleDraft,
 ) -> Phenomenon {
     twins(name, dialects, dialects, build)
 }
@@ -44,7 +44,7 @@ const fn twins(
     name: &'static str,
     genuine_in: &'static [&'static str],
     false_in: &'static [&'static str],
-    build: fn(&mut super::Rng, &'static str, bool) -> super::Draft,
+    build: fn(&mut super::Rng, &'static str, bool) -> super::SampleDraft,
 ) -> Phenomenon {
     Phenomenon { name, genuine_in, false_in, build }
 }

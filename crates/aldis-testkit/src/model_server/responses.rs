@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::http::Response;
-use super::script::Reply;
+use super::script::ScriptedReply;
 use super::tool::{self, ToolCall};
 
 /// Renders a reply to the request with this body.
-pub(super) fn response(serial: usize, reply: &Reply, body: &Value) -> Response {
+pub(super) fn response(serial: usize, reply: &ScriptedReply, body: &Value) -> Response {
     let mut items = Vec::new();
     if !reply.text.is_empty() {
         let text = json!({"type": "output_text", "text": reply.text, "annotations": []});

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::{Call, ModelServer, Reply, Script, Speaker, tool};
+use super::{ModelServer, Script, ScriptedCall, ScriptedReply, Speaker, tool};
 
 fn ask(server: &ModelServer, head: &str, body: &str) -> String {
     let address = server.url().replace("http://", "");
@@ -56,7 +56,11 @@ fn codex() -> Value {
 
 #[test]
 fn messages_are_streamed_block_by_block() {
-    let reply = Reply { text: "wörk".to_owned(), call: Some(Call::Command("echo ok".to_owned())) };
+    let reply = ScriptedReply {
+        text: "wörk".to_owned(),
+        call: Some(ScriptedCall::Command("echo ok".to_owned())),
+        error: None,
+    };
     let server = ModelServer::start(Script::new([reply])).unwrap();
     let events = events(&post(&server, "/v1/messages?beta=true", &claude(true)));
     let block =
@@ -74,7 +78,11 @@ fn messages_are_streamed_block_by_block() {
 
 #[test]
 fn responses_are_streamed_item_by_item() {
-    let reply = Reply { text: "work".to_owned(), call: Some(Call::Command("echo ok".to_owned())) };
+    let reply = ScriptedReply {
+        text: "work".to_owned(),
+        call: Some(ScriptedCall::Command("echo ok".to_owned())),
+        error: None,
+    };
     let server = ModelServer::start(Script::new([reply])).unwrap();
     let events = events(&post(&server, "/v1/responses", &codex()));
     let expected = [
@@ -93,7 +101,7 @@ fn responses_are_streamed_item_by_item() {
 
 #[test]
 fn a_tool_is_found_by_its_name_and_called_by_its_schema() {
-    let delegate = Call::Delegate("work".to_owned());
+    let delegate = ScriptedCall::Delegate("work".to_owned());
     let message = json!({"properties": {"message": {"type": "string"}}});
     let member = json!({"type": "function", "name": "spawn_agent", "parameters": message});
     let group = json!({"type": "namespace", "name": "agents", "tools": [member]});
@@ -101,7 +109,7 @@ fn a_tool_is_found_by_its_name_and_called_by_its_schema() {
     assert_eq!(found.namespace.as_deref(), Some("agents"));
     assert_eq!(found.input, json!({"message": "work"}));
 
-    let command = Call::Command("ls".to_owned());
+    let command = ScriptedCall::Command("ls".to_owned());
     let list = json!({"properties": {"command": {"type": "array"}}});
     let shell = json!({"tools": [{"name": "shell", "parameters": list}]});
     assert_eq!(tool::find(&shell, &command).unwrap().input["command"], json!(["sh", "-c", "ls"]));
@@ -110,7 +118,9 @@ fn a_tool_is_found_by_its_name_and_called_by_its_schema() {
 
 #[test]
 fn the_last_reply_is_repeated() {
-    let server = ModelServer::start(Script::new([Reply::says("a"), Reply::says("b")])).unwrap();
+    let server =
+        ModelServer::start(Script::new([ScriptedReply::says("a"), ScriptedReply::says("b")]))
+            .unwrap();
     for expected in ["a", "b", "b", "b"] {
         let answer = post(&server, "/v1/messages", &claude(false));
         let body: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
@@ -120,7 +130,9 @@ fn the_last_reply_is_repeated() {
 
 #[test]
 fn only_the_main_agent_advances_the_script() {
-    let server = ModelServer::start(Script::new([Reply::says("a"), Reply::says("b")])).unwrap();
+    let server =
+        ModelServer::start(Script::new([ScriptedReply::says("a"), ScriptedReply::says("b")]))
+            .unwrap();
     ask(&server, "HEAD / HTTP/1.1", "");
     ask(&server, "GET /v1/models HTTP/1.1", "");
     post(&server, "/v1/messages/count_tokens", &claude(false));
@@ -156,7 +168,7 @@ fn what_the_model_is_told_is_kept() {
 
 #[test]
 fn nonsense_does_not_stop_it() {
-    let server = ModelServer::start(Script::new([Reply::says("a")])).unwrap();
+    let server = ModelServer::start(Script::new([ScriptedReply::says("a")])).unwrap();
     assert_eq!(ask(&server, "nonsense", ""), "");
     assert!(post(&server, "/v1/nothing", &json!({})).starts_with("HTTP/1.1 404"));
     assert!(post(&server, "/v1/messages", &claude(false)).contains(r#""text":"a""#));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::script::Call;
+use super::script::ScriptedCall;
 
 /// A tool and what it is called with.
 #[derive(Debug, PartialEq)]
@@ -15,15 +15,15 @@ pub(super) struct ToolCall {
 
 /// Finds the tool for a call. The names differ between hosts and versions, the schema says which it
 /// is. Nothing if the request offers none: then the reply is only its text.
-pub(super) fn find(body: &Value, call: &Call) -> Option<ToolCall> {
-    if let Call::Aldis { tool, arguments } = call {
+pub(super) fn find(body: &Value, call: &ScriptedCall) -> Option<ToolCall> {
+    if let ScriptedCall::Aldis { tool, arguments } = call {
         return of_aldis(body, tool, arguments);
     }
     let names = match call {
-        Call::Command(_) => SHELL_TOOLS,
-        Call::Delegate(_) => AGENT_TOOLS,
-        Call::Write { .. } => WRITE_TOOLS,
-        Call::Aldis { .. } => &[],
+        ScriptedCall::Command(_) => SHELL_TOOLS,
+        ScriptedCall::Delegate(_) => AGENT_TOOLS,
+        ScriptedCall::Write { .. } => WRITE_TOOLS,
+        ScriptedCall::Aldis { .. } => &[],
     };
     let offered = offered(body);
     let (namespace, tool) =
@@ -65,24 +65,26 @@ fn offered(body: &Value) -> Vec<(Option<&str>, &Value)> {
     offered
 }
 
-fn input(properties: &Value, call: &Call) -> Value {
+fn input(properties: &Value, call: &ScriptedCall) -> Value {
     match call {
-        Call::Command(command) if properties["cmd"].is_object() => json!({"cmd": command}),
-        Call::Command(command) if properties["command"]["type"] == "array" => {
+        ScriptedCall::Command(command) if properties["cmd"].is_object() => json!({"cmd": command}),
+        ScriptedCall::Command(command) if properties["command"]["type"] == "array" => {
             json!({"command": ["sh", "-c", command]})
         }
-        Call::Command(command) if properties["description"].is_object() => {
+        ScriptedCall::Command(command) if properties["description"].is_object() => {
             json!({"command": command, "description": "Run a scripted command"})
         }
-        Call::Command(command) => json!({"command": command}),
-        Call::Delegate(prompt) if properties["message"].is_object() => json!({"message": prompt}),
-        Call::Delegate(prompt) => json!({
+        ScriptedCall::Command(command) => json!({"command": command}),
+        ScriptedCall::Delegate(prompt) if properties["message"].is_object() => {
+            json!({"message": prompt})
+        }
+        ScriptedCall::Delegate(prompt) => json!({
             "description": "Scripted work",
             "prompt": prompt,
             "subagent_type": "general-purpose",
         }),
-        Call::Aldis { arguments, .. } => arguments.clone(),
-        Call::Write { path, content } => json!({"file_path": path, "content": content}),
+        ScriptedCall::Aldis { arguments, .. } => arguments.clone(),
+        ScriptedCall::Write { path, content } => json!({"file_path": path, "content": content}),
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use aldis::coordinate::simulated::{DeliveryStage, RunStage};
 use aldis_engine::{Engine, EngineError, NewRun};
-use aldis_machine::{run, stagnation};
+use aldis_machine::proof::{OnChange, RedFirst};
+use aldis_machine::{proof, run, stagnation};
 use aldis_signal::Dialect;
 use aldis_store::{Driver, RunId, Store};
 
-use super::fate::Shared;
+use super::fate::SharedFate;
 use super::oracle::Oracle;
 use super::store::SimStore;
 use super::world::SimWorld;
@@ -27,6 +28,8 @@ const COORDINATORS_MAX: u32 = 400;
 pub(super) struct Stages {
     runs: [RunStage; 2],
     deliveries: [DeliveryStage; 4],
+    /// For fleets, whose processes are threads.
+    pub(super) fleet: Arc<DeliveryStage>,
 }
 
 impl Stages {
@@ -35,7 +38,8 @@ impl Stages {
         let runs = [None, Some("make test")].map(|verify| RunStage::new(chorus, verify));
         let kinds = [(false, false), (false, true), (true, false), (true, true)];
         let deliveries = kinds.map(|(no_wait, resume)| DeliveryStage::new(no_wait, resume));
-        Some(Self { runs, deliveries })
+        let fleet = Arc::new(DeliveryStage::new(false, true));
+        Some(Self { runs, deliveries, fleet })
     }
 }
 
@@ -46,7 +50,7 @@ struct Play<'s> {
     /// Which of the stages.
     stage: usize,
     inner: Arc<dyn Store>,
-    shared: &'s Shared,
+    shared: &'s SharedFate,
     id: RunId,
     world: SimWorld,
     /// The events after which nothing goes wrong any more, and those before this run.
@@ -68,7 +72,7 @@ pub(super) fn play(
     stages: &Stages,
     machine: Machine,
     inner: &Arc<dyn Store>,
-    shared: &Shared,
+    shared: &SharedFate,
     (goal, replayed): (u64, bool),
 ) -> Result<(), Broken> {
     let mut number = 0;
@@ -204,7 +208,7 @@ fn begin(
     engine: &Engine,
     machine: Machine,
     stage: usize,
-    shared: &Shared,
+    shared: &SharedFate,
     id: &RunId,
 ) -> Result<(), EngineError> {
     let mut fate = shared.lock();
@@ -238,6 +242,31 @@ fn watched(rng: &mut Rng) -> stagnation::Config {
     }
 }
 
+/// What is checked, in every combination. Without checks it is as in runs that are older than them.
+pub(super) fn checks(rng: &mut Rng) -> proof::Config {
+    let check = |(name, needs): (&str, &[&str])| proof::Check {
+        name: name.to_owned(),
+        needs: needs.iter().map(|need| (*need).to_owned()).collect(),
+        ..proof::Check::unnamed("make test")
+    };
+    let checks = match rng.below(3) {
+        0 => Vec::new(),
+        1 => vec![proof::Check::unnamed("make test")],
+        _ => vec![check(("unit", &["build"])), check(("build", &[])), check(("lint", &[]))],
+    };
+    let policies = [None, Some(OnChange::Allow), Some(OnChange::Refuse), Some(OnChange::Ask)];
+    let red = [RedFirst::Off, RedFirst::Off, RedFirst::Warn, RedFirst::Strict];
+    proof::Config {
+        checks,
+        on_change: policies[rng.below(policies.len())],
+        clean: rng.chance(20),
+        red_first: red[rng.below(red.len())],
+        repeat: u32::from(rng.chance(30)),
+        timeout: rng.chance(30).then_some(60),
+        ..proof::Config::default()
+    }
+}
+
 fn run_config(rng: &mut Rng, verify: bool) -> run::Config {
     run::Config {
         max_iterations: 1 + u32::try_from(rng.below(8)).unwrap_or(0),
@@ -245,6 +274,7 @@ fn run_config(rng: &mut Rng, verify: bool) -> run::Config {
         timeout: rng.between(300, 3_000) as u64,
         max_tokens: rng.chance(40).then(|| rng.between(100, 1_500) as u64),
         verify,
+        proof: if verify { checks(rng) } else { proof::Config::default() },
         no_wait: rng.chance(20),
         limit_wait: rng.between(10, 60) as u64,
         max_limit_waits: 3,

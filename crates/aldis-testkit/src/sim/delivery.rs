@@ -3,8 +3,9 @@
 use aldis::coordinate::simulated::{Delivered, DeliveryStage};
 use aldis_engine::Engine;
 use aldis_machine::delivery::{Config, Event, Plan, Priority, Start, State, TaskSpec, Timeouts};
-use aldis_machine::stagnation;
+use aldis_machine::{proof, stagnation};
 
+use super::coordinated;
 use super::world::SimWorld;
 use crate::corpus::rng::Rng;
 
@@ -54,6 +55,7 @@ fn plan(rng: &mut Rng) -> Plan {
 
 fn config(rng: &mut Rng, stagnation: stagnation::Config) -> Config {
     Config {
+        proof: if rng.chance(40) { coordinated::checks(rng) } else { proof::Config::default() },
         slots: 1 + u32::try_from(rng.below(4)).unwrap_or(0),
         business_analyst: rng.chance(20),
         planner: rng.chance(15),

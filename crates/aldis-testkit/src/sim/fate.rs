@@ -25,7 +25,7 @@ pub(super) struct Stop;
 
 /// Shared by the world and the store of one simulation.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Mutex<Fate>>);
+pub(super) struct SharedFate(Arc<Mutex<Fate>>);
 
 pub(super) struct Fate {
     pub(super) rng: Rng,
@@ -61,7 +61,7 @@ pub(super) enum Write {
     DiesAfter,
 }
 
-impl Shared {
+impl SharedFate {
     pub(super) fn new(seed: u64, faults: bool, bug: Option<Bug>) -> Self {
         Self(Arc::new(Mutex::new(Fate {
             rng: Rng::new(seed),

@@ -10,7 +10,7 @@ use aldis_machine::run::{Exit, Status};
 use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, RunId};
 
-use super::fate::Shared;
+use super::fate::SharedFate;
 use super::world::Process;
 
 /// What is wrong: the invariant's name, and how it shows.
@@ -114,8 +114,9 @@ impl Oracle {
                     return Err(("one_agent_per_directory", directory));
                 }
                 let most = state.run().config.slots as usize;
-                if living.len() >= most {
-                    return Err(("limits_hold", format!("{} live, {most} slots", living.len())));
+                let agents = living.values().filter(|it| it.is_agent).count();
+                if process.is_agent && agents >= most {
+                    return Err(("limits_hold", format!("{agents} live, {most} slots")));
                 }
                 Ok(())
             }
@@ -145,7 +146,7 @@ impl Oracle {
         &self,
         engine: &Engine,
         run: &RunId,
-        shared: &Shared,
+        shared: &SharedFate,
         (ending, replayed): (&'static str, bool),
     ) -> Result<(), Wrong> {
         let read = |error: String| ("the_store_is_readable", error);
@@ -154,7 +155,7 @@ impl Oracle {
         let (stored, tokens) = match &snapshot.state {
             State::Run(state) => (state.ending().map(|it| it.as_str()), state.cost().tokens),
             State::Delivery(state) => {
-                (state.ending().map(|it| it.as_str()), state.run().spent.tokens)
+                (state.ending().map(|it| it.as_str()), state.run().spending.spent.tokens)
             }
             _ => return Err(read("it is another machine's".to_owned())),
         };
@@ -183,7 +184,12 @@ impl Oracle {
         }
     }
 
-    fn effects(&self, engine: &Engine, snapshot: &Snapshot, shared: &Shared) -> Result<(), Wrong> {
+    fn effects(
+        &self,
+        engine: &Engine,
+        snapshot: &Snapshot,
+        shared: &SharedFate,
+    ) -> Result<(), Wrong> {
         let ever = Timestamp::from_millis(i64::MAX);
         let filter =
             EffectFilter { run: Some(snapshot.id().clone()), ..EffectFilter::due_by(ever) };
@@ -191,7 +197,7 @@ impl Oracle {
         let pending = pending.map_err(|error| ("the_store_is_readable", error.to_string()))?;
         // Git may take longer than anybody waits for it.
         let waits = |body: &str| {
-            ["keep_work", "look", "merge", "dispatch", "check_expert"]
+            ["keep_work", "look", "merge", "dispatch", "check_expert", "inspect"]
                 .iter()
                 .any(|slow| body.contains(&format!(r#""effect":"{slow}""#)))
         };
@@ -212,7 +218,7 @@ impl Oracle {
 pub(super) fn journal(
     engine: &Engine,
     run: &RunId,
-    shared: &Shared,
+    shared: &SharedFate,
     replayed: bool,
 ) -> Result<(), Wrong> {
     let read = |error: &dyn std::fmt::Display| ("the_store_is_readable", error.to_string());

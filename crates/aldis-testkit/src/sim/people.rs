@@ -4,10 +4,10 @@ use aldis_engine::{Engine, EngineError, Snapshot};
 use aldis_machine::HumanCommand;
 use aldis_store::RunId;
 
-use super::fate::{Fate, Shared};
+use super::fate::{Fate, SharedFate};
 
 /// Somebody wants something of a run. `helpful` people want only that it goes on.
-pub(super) fn act(engine: &Engine, run: &RunId, shared: &Shared, helpful: bool) {
+pub(super) fn act(engine: &Engine, run: &RunId, shared: &SharedFate, helpful: bool) {
     let Ok(Some(snapshot)) = engine.snapshot(run) else { return };
     let (now, command) = {
         let mut fate = shared.lock();

@@ -11,10 +11,11 @@ use aldis_engine::{Engine, EngineError, NewRun};
 use aldis_machine::phases::{
     AgentMessage, Config, Effect, Event, ExitReason, Pipeline, Start, State, Stop, scan_messages,
 };
+use aldis_machine::proof::Proof;
 use aldis_signal::{Dialect, Origin, Role, Rules};
 use aldis_store::{Driver, RunId, Source, Store};
 
-use super::fate::Shared;
+use super::fate::SharedFate;
 use super::store::SimStore;
 use super::{Broken, oracle, people};
 
@@ -23,7 +24,7 @@ const CALM_MAX: u32 = 400;
 
 struct Hooks<'s> {
     inner: &'s Arc<dyn Store>,
-    shared: &'s Shared,
+    shared: &'s SharedFate,
     rules: Rules,
     projects: usize,
     begun: u64,
@@ -35,7 +36,7 @@ struct Hooks<'s> {
 
 pub(super) fn play(
     inner: &Arc<dyn Store>,
-    shared: &Shared,
+    shared: &SharedFate,
     (goal, replayed): (u64, bool),
 ) -> Result<(), Broken> {
     let projects = 1 + shared.lock().rng.below(2);
@@ -107,14 +108,14 @@ impl Hooks<'_> {
         let Some(mut run) = live::live_in(engine.store(), projects(), Some(session))? else {
             return self.begin(&engine, project, session);
         };
-        let foreign = run.state().session.as_deref().is_some_and(|bound| bound != session);
+        let foreign = run.state().session().is_some_and(|bound| bound != session);
         let before = run.state().clone();
         if (12..20).contains(&kind)
             && let Some(event) = self.edited(run.state())
         {
             self.shared.lock().event(format_args!("{session}: {event:?}"));
             engine.step(now, &mut run, event, None)?;
-            if !run.state().active {
+            if !run.state().is_active() {
                 return Ok(());
             }
         }
@@ -124,7 +125,7 @@ impl Hooks<'_> {
             stepped => stepped?,
         };
         if foreign && !outcome.decisions.is_empty() && before.is_live() {
-            let detail = format!("{session} changed a run of {:?}", before.session);
+            let detail = format!("{session} changed a run of {:?}", before.session());
             return Err(HookError::broken("no_session_touches_anothers_run", detail));
         }
         if let Some(word) = word.filter(|_| !outcome.decisions.is_empty()) {
@@ -148,7 +149,16 @@ impl Hooks<'_> {
         let phase = pipeline.first(&config.skip).to_owned();
         let session = bound.then(|| session.to_owned());
         let task = "Add CSV export".to_owned();
-        let start = Start { task, pipeline, config, phase, max_iterations, session, token: None };
+        let start = Start {
+            task,
+            pipeline,
+            config,
+            phase,
+            max_iterations,
+            session,
+            token: None,
+            proof: Proof::default(),
+        };
         let new = NewRun { id: Some(id.clone()), ..NewRun::of(project, Driver::Hook) };
         self.said.insert(id, BTreeSet::new());
         engine.begin::<State>(now, &new, start)?;
@@ -214,7 +224,9 @@ impl Hooks<'_> {
                 self.again.push((run.clone(), of, event.clone(), source.clone()));
                 (event, Some(source), None)
             }
-            95..97 => plain(Event::StopFailed { session, error: "overloaded".to_owned() }),
+            95..97 => {
+                plain(Event::StopFailed { session, error: "overloaded".to_owned(), until: None })
+            }
             _ => plain(Event::Responded { session, findings, closing_text: String::new() }),
         }
     }
@@ -226,18 +238,18 @@ impl Hooks<'_> {
         recent.try_for_each(|(id, said)| {
             let Ok(run) = engine.open::<State>(id) else { return Ok(()) };
             let state = run.state();
-            if state.iteration > state.max_iterations {
-                let detail = format!("{} of {}", state.iteration, state.max_iterations);
+            if state.iteration() > state.max_iterations() {
+                let detail = format!("{} of {}", state.iteration(), state.max_iterations());
                 return Err(Broken::new("limits_hold", &detail));
             }
             let signal =
-                |name: &String| state.pipeline.phase(name).and_then(|it| it.signal.clone());
+                |name: &String| state.pipeline().phase(name).and_then(|it| it.signal.clone());
             let unsaid =
                 |name: &&String| signal(name).is_some_and(|signal| !said.contains(&signal));
-            if let Some(phase) = state.completed.iter().find(unsaid) {
+            if let Some(phase) = state.completed().iter().find(unsaid) {
                 return Err(Broken::new("only_what_was_said_completes_a_phase", phase));
             }
-            let finished = state.exit_reason == Some(ExitReason::AutoCompleteSignal);
+            let finished = state.exit_reason() == Some(ExitReason::AutoCompleteSignal);
             if finished && !said.contains("AUTO_COMPLETE") {
                 return Err(Broken::new("no_success_that_was_not_earned", id));
             }
@@ -259,11 +271,12 @@ impl Hooks<'_> {
                 if number > CALM_MAX {
                     return Err(Broken::new("every_run_ends", id));
                 }
-                let session = run.state().session.clone().or_else(|| Some("s0".to_owned()));
+                let session =
+                    run.state().session().map(str::to_owned).or_else(|| Some("s0".to_owned()));
                 let stop = Stop { session, ..Stop::default() };
                 shared.pass(10_000);
                 let now = shared.lock().now;
-                let paused = run.state().paused;
+                let paused = run.state().is_paused();
                 let stepped = engine.step(now, &mut run, Event::Stop(stop), None);
                 let outcome = stepped.map_err(|error| Broken::new("stops_are_judged", &error))?;
                 if paused {
@@ -280,12 +293,12 @@ impl Hooks<'_> {
 
 /// A message, and the signal in it.
 fn message<'s>(rng: &mut crate::corpus::rng::Rng, state: &'s State) -> (String, Option<&'s str>) {
-    let own = state.pipeline.phase(&state.phase).and_then(|phase| phase.signal.as_deref());
-    let other = state.pipeline.phases.get(rng.below(state.pipeline.phases.len()));
+    let own = state.pipeline().phase(state.phase()).and_then(|phase| phase.signal.as_deref());
+    let other = state.pipeline().phases.get(rng.below(state.pipeline().phases.len()));
     let other = other.and_then(|phase| Some((&*phase.name, phase.signal.as_deref()?)));
     let (phase, signal) = match rng.below(20) {
         0..9 => match own {
-            Some(own) => (&*state.phase, own),
+            Some(own) => (state.phase(), own),
             None => return ("Well.".to_owned(), None),
         },
         9..12 => match other {

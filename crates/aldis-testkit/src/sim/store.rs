@@ -10,21 +10,22 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{
     ChangeStamp, Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision,
     DecisionFilter, Effect, EffectFilter, Event, Lease, LeaseError, Loaded, PendingCount, Prune,
-    Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError, StoreSize, Timer, Turn,
+    Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError, StoreSize, Ticket,
+    Tickets, Timer, Turn, WorkerRecord,
 };
 
-use super::fate::{Died, Shared, Write};
+use super::fate::{Died, SharedFate, Write};
 use super::{Bug, people};
 
 pub(super) struct SimStore {
     inner: Arc<dyn Store>,
-    shared: Shared,
+    shared: SharedFate,
     /// Whether people step in between reading and writing.
     disturbed: bool,
 }
 
 impl SimStore {
-    pub(super) fn new(inner: Arc<dyn Store>, shared: Shared, disturbed: bool) -> Self {
+    pub(super) fn new(inner: Arc<dyn Store>, shared: SharedFate, disturbed: bool) -> Self {
         Self { inner, shared, disturbed }
     }
 
@@ -94,6 +95,18 @@ macro_rules! writes {
     };
 }
 
+impl Tickets for SimStore {
+    reads! {
+        fn ticket(&self, kind: &str, key: &str) -> Result<Option<Ticket>, StoreError>;
+        fn tickets(&self, kind: &str, limit: usize) -> Result<Vec<Ticket>, StoreError>;
+    }
+
+    writes! {
+        fn put_ticket(&self, ticket: &Ticket) -> Result<bool, StoreError>;
+        fn take_ticket(&self, kind: &str, key: &str) -> Result<Option<Ticket>, StoreError>;
+    }
+}
+
 impl Store for SimStore {
     reads! {
         fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
@@ -119,12 +132,12 @@ impl Store for SimStore {
             -> Result<ChangeStamp, StoreError>;
         fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError>;
         fn size(&self) -> Result<StoreSize, StoreError>;
+        fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;
     }
 
     writes! {
         fn effects_done(&self, run: &RunId, fence: Option<u64>, keys: &[String])
             -> Result<usize, CommitError>;
-        fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError>;
         fn keep(&self, claims: &[Claim], now: Timestamp, ttl: Duration)
             -> Result<Vec<bool>, StoreError>;
         fn done(&self, claim: &Claim) -> Result<bool, StoreError>;
@@ -138,8 +151,24 @@ impl Store for SimStore {
             -> Result<Lease, LeaseError>;
         fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError>;
         fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError>;
+        fn announce(&self, name: &str, body: &str, now: Timestamp, ttl: Duration)
+            -> Result<(), StoreError>;
+        fn withdraw(&self, name: &str) -> Result<bool, StoreError>;
         fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError>;
         fn probe(&self) -> Result<(), StoreError>;
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        let mut claims = self.write(|store| store.claim(request))?;
+        if self.has(Bug::SameFence, 1) {
+            claims.iter_mut().for_each(|claim| claim.fence = 1);
+        }
+        if self.has(Bug::DoneWhenClaimed, 4) {
+            for claim in &claims {
+                self.inner.done(claim)?;
+            }
+        }
+        Ok(claims)
     }
 
     fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {

@@ -44,6 +44,15 @@ fn a_world_is_the_same_in_sqlite() {
     }
 }
 
+/// One world each.
+#[test]
+fn what_was_violated_once_holds() {
+    // Ctrl-C twice while an agent is ending; an answer while a run is taken over.
+    for (machine, seed) in [(Machine::Delivery, 46), (Machine::Run, 1_120)] {
+        held(&SimOptions::new(machine, seed, 1));
+    }
+}
+
 #[test]
 fn planted_bugs_are_found() {
     for (machine, bug, found) in [
@@ -57,6 +66,17 @@ fn planted_bugs_are_found() {
             &["one_agent_per_task", "limits_hold", "no_agent_outlives_its_run"],
         ),
         (Machine::Delivery, Bug::StartedTwice, &["one_agent_per_task", "limits_hold"]),
+        (Machine::Fleet, Bug::LostCommit, ANY),
+        (
+            Machine::Fleet,
+            Bug::SameFence,
+            &[
+                "every_delivery_ends",
+                "nothing_runs_before_its_claim_is_committed",
+                "the_journal_is_sound",
+            ],
+        ),
+        (Machine::Fleet, Bug::DoneWhenClaimed, &["every_delivery_ends"]),
         (Machine::Turns, Bug::ForgottenSource, &["a_repeat_has_the_first_answer"]),
         (Machine::Turns, Bug::LostCommit, ANY),
         (Machine::Phases, Bug::LostCommit, ANY),

@@ -9,7 +9,7 @@ use aldis_signal::Dialect;
 use aldis_store::{Driver, RunFilter, RunId, Source, Store};
 use serde_json::{Value, json};
 
-use super::fate::Shared;
+use super::fate::SharedFate;
 use super::store::SimStore;
 use super::{Broken, oracle, people};
 
@@ -31,7 +31,7 @@ impl Dialects for NoDialects {
 
 struct Servers<'s> {
     inner: &'s Arc<dyn Store>,
-    shared: &'s Shared,
+    shared: &'s SharedFate,
     channels: Vec<RunId>,
     requests: u64,
     /// The last requests, with their first answers.
@@ -42,7 +42,7 @@ struct Servers<'s> {
 
 pub(super) fn play(
     inner: &Arc<dyn Store>,
-    shared: &Shared,
+    shared: &SharedFate,
     (goal, replayed): (u64, bool),
 ) -> Result<(), Broken> {
     let (channels, answered) = (Vec::new(), Vec::new());
@@ -161,7 +161,7 @@ impl Servers<'_> {
                     if members.contains_key("text") {
                         shared.lock().acknowledged.insert(word);
                     }
-                    if turn(&answer).is_some_and(|turn| turn < state.turn) {
+                    if turn(&answer).is_some_and(|turn| turn < state.turn()) {
                         return Err(Broken::new("turns_are_counted", id));
                     }
                     self.answered.push((id.clone(), members, source, told(&answer)));
@@ -203,8 +203,8 @@ impl Servers<'_> {
         let engine = Engine::new(Arc::clone(self.inner));
         let Ok(AnyHandle::Turns(run)) = engine.open_any(id) else { return Ok(()) };
         let state = run.state();
-        if let Some(turn) = state.holder.turn()
-            && !state.queue.contains(&turn.agent)
+        if let Some(turn) = state.holder().turn()
+            && !state.queue().contains(&turn.agent)
         {
             return Err(Broken::new("whoever_has_the_turn_takes_part", &turn.agent));
         }
@@ -243,7 +243,7 @@ impl Servers<'_> {
 
 fn turn(answer: &RequestOutcome) -> Option<u64> {
     match &answer.run {
-        AnyHandle::Turns(run) => Some(run.state().turn),
+        AnyHandle::Turns(run) => Some(run.state().turn()),
         _ => None,
     }
 }
@@ -276,7 +276,7 @@ fn start(rng: &mut crate::corpus::rng::Rng, channel: &str) -> Start {
 
 /// What somebody asks of a channel.
 fn request(rng: &mut crate::corpus::rng::Rng, state: &State, word: &str) -> Value {
-    let holder = state.holder.turn().map(|turn| turn.agent.clone());
+    let holder = state.holder().turn().map(|turn| turn.agent.clone());
     let anybody = rng.pick(&AGENTS).to_owned();
     let agent = holder.filter(|_| rng.chance(75)).unwrap_or_else(|| anybody.clone());
     match rng.below(20) {
@@ -285,7 +285,7 @@ fn request(rng: &mut crate::corpus::rng::Rng, state: &State, word: &str) -> Valu
                 true => format!("{word}\nTURN_COMPLETE"),
                 false => word.to_owned(),
             };
-            let turn = state.turn.saturating_sub(rng.below(2) as u64);
+            let turn = state.turn().saturating_sub(rng.below(2) as u64);
             match rng.chance(50) {
                 true => json!({"event": "message", "agent": agent, "texts": [text]}),
                 false => {

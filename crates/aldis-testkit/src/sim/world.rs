@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aldis::coordinate::simulated::{
-    Control, Happening, JobId, JobLaunch, Leftover, Program, RepositoryAnswer, RepositoryRequest,
-    StartFailure, Stream, TerminalNotice, Ticket, World,
+    Control, Happening, InspectRequest, Inspected, JobId, JobLaunch, Leftover, OutputStream, Pins,
+    Program, RepositoryAnswer, RepositoryRequest, StartFailure, TerminalNotice, Ticket, World,
 };
 use aldis_engine::Engine;
+use aldis_machine::proof::{ChangeKind, FileChange, FileClass, Inspection, Pinned, Stage};
 use aldis_machine::run::{Exit, WorkTree};
 use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, RunId};
 
-use super::fate::Shared;
+use super::fate::SharedFate;
 use super::oracle::Oracle;
 use super::script::{Act, SimScript};
 use super::{Bug, people};
+use crate::corpus::rng::Rng;
 
 /// How often a loop may ask for what is past before that is called busy.
 const IDLE_MAX: u32 = 64;
@@ -26,8 +28,37 @@ const WAITS_MAX: u64 = 2_000_000;
 /// How many happenings are given at once.
 const BATCH: usize = 8;
 
+/// How the files of a check stand: sometimes an agent has bent them, or nobody can tell.
+fn inspected(request: &InspectRequest, unlucky: bool, rng: &mut Rng) -> Inspected {
+    let pins = request.stage == Stage::Start || request.pins.is_none();
+    let classes = [FileClass::Own, FileClass::Protected, FileClass::Test];
+    let change = FileChange {
+        path: "tests/a.rs".to_owned(),
+        part: None,
+        class: classes[rng.below(classes.len())],
+        kind: if rng.chance(50) { ChangeKind::Changed } else { ChangeKind::Added },
+        before: None,
+        after: None,
+    };
+    let inspection = Inspection {
+        pinned: pins.then(Pinned::default),
+        changes: (!pins && unlucky).then_some(change).into_iter().collect(),
+        clean: request.commit.clone(),
+        problem: (unlucky && rng.chance(20)).then(|| "git: refused".to_owned()),
+        ..Inspection::default()
+    };
+    let commits = ["c0ffee", "decade"];
+    Inspected {
+        inspection,
+        pins: pins.then(Pins::default),
+        place: request.directory.clone(),
+        head: Some(commits[rng.below(commits.len())].to_owned()),
+        dirty: unlucky,
+    }
+}
+
 pub(super) struct SimWorld {
-    pub(super) shared: Shared,
+    pub(super) shared: SharedFate,
     /// As other processes see the store: nothing goes wrong there.
     pub(super) engine: Engine,
     pub(super) run: RunId,
@@ -80,7 +111,7 @@ pub(super) struct Process {
 }
 
 impl SimWorld {
-    pub(super) fn new(shared: Shared, engine: Engine, run: RunId, oracle: Oracle) -> Self {
+    pub(super) fn new(shared: SharedFate, engine: Engine, run: RunId, oracle: Oracle) -> Self {
         let repository_free = shared.lock().now;
         let mut world = Self {
             shared,
@@ -219,11 +250,11 @@ impl SimWorld {
             Some(Act::Write(bytes, tokens)) => {
                 if heard {
                     self.oracle.reported(id, now, tokens);
-                    happened.push(Happening::Output { job, stream: Stream::Stdout, bytes });
+                    happened.push(Happening::Output { job, stream: OutputStream::Stdout, bytes });
                 }
             }
             Some(Act::WriteError(text)) => {
-                let (stream, bytes) = (Stream::Stderr, text.as_bytes().to_vec());
+                let (stream, bytes) = (OutputStream::Stderr, text.as_bytes().to_vec());
                 happened.extend(heard.then_some(Happening::Output { job, stream, bytes }));
             }
             Some(Act::Work) => self.work += 1,
@@ -306,6 +337,16 @@ impl SimWorld {
                 false => Ok(()),
             }),
             RepositoryRequest::HasFile { .. } => RepositoryAnswer::HasFile(!unlucky),
+            RepositoryRequest::Inspect(request)
+            | RepositoryRequest::InspectTask { request, .. } => {
+                let seen = inspected(request, unlucky, &mut fate.rng);
+                RepositoryAnswer::Inspected(Box::new(seen))
+            }
+            RepositoryRequest::Publish { .. } => RepositoryAnswer::Published(match unlucky {
+                true => Err(refused()),
+                false => Ok("c0ffee".to_owned()),
+            }),
+            RepositoryRequest::RemoveCheckout { .. } => RepositoryAnswer::Removed,
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Activities {
     zone: Zone,
     session: String,
     directory: String,
-    open: VecDeque<Open>,
+    open: VecDeque<OpenCall>,
     /// Calls that were answered: some hosts write them again.
     answered: Recent<()>,
     parts: Ledger,
@@ -29,7 +29,7 @@ pub(crate) struct Activities {
 
 /// A call without an answer.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     id: String,
     sidechain: bool,
     tool: ToolUse,
@@ -83,7 +83,7 @@ impl Activities {
     }
 }
 
-impl Open {
+impl OpenCall {
     fn give(self, place: EntryPlace, sink: &mut dyn FnMut(Activity)) {
         let fact = Fact::Tool(Box::new(self.tool));
         sink(Activity { place, sidechain: self.sidechain, fact });
@@ -166,7 +166,7 @@ impl Fold<'_> {
             took: None,
             output: String::new(),
         };
-        let open = Open { id: call.id.clone().into_owned(), sidechain: self.sidechain, tool };
+        let open = OpenCall { id: call.id.clone().into_owned(), sidechain: self.sidechain, tool };
         if open.id.is_empty() {
             return open.give(self.place, self.sink);
         }

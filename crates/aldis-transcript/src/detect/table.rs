@@ -58,12 +58,26 @@ pub(super) const LINES: &[Row] = &[
     Row::new(GeminiSession, NONE, &["sessionId", "messages"], &[]),
     Row::new(ClaudeCode, NONE, &["parentUuid"], &[]),
     Row::new(CursorTranscript, NONE, &["role", "message"], &[]),
+    Row::new(KimiStream, NONE, &["role", "tool_calls"], &[]),
+    Row::new(KimiStream, NONE, &["role", "tool_call_id"], &[]),
+    Row::new(AntigravityStream, NONE, &["event", "init"], &[]),
+    Row::new(AntigravityStream, NONE, &["event", "step_update"], &[]),
+    Row::new(AntigravityStream, NONE, &["event", "result"], &[]),
+    Row::new(Kiro, NONE, &["version", "kind", "data"], &[]),
     // Types that one host alone has.
+    Row::new(Antigravity, ANY, &["step_index", "source"], &[]),
+    Row::new(AntigravityStream, &["step_update"], &["step_type"], &[]),
+    Row::new(Pi, &["session"], &["version", "cwd"], &[]),
+    Row::new(Pi, PI_ENTRIES, &["parentId"], &[]),
+    Row::new(Pi, PI_EVENTS, &[], &[]),
     Row::new(CodexRollout, ROLLOUT, &["payload"], &[]),
     Row::new(Cline, &["run_start", "agent_event", "run_result", "run_aborted"], &[], &[]),
     Row::new(Cline, &["team_event"], &[], &[]),
     Row::new(Cline, &["say", "ask"], &["say"], &[]),
     Row::new(Cline, &["say", "ask"], &["ask"], &[]),
+    Row::new(KimiWire, &["metadata"], &["protocol_version"], &[]),
+    Row::new(KimiWire, DOTTED, &["agentId"], &["data"]),
+    Row::new(KimiStream, DOTTED, &["role"], &[]),
     Row::new(OpenCode, DOTTED, &["properties"], &[]),
     Row::new(Copilot, DOTTED, &["data"], &[]),
     Row::new(CodexExec, &["thread.*", "turn.*", "item.*"], &[], &[]),
@@ -123,6 +137,11 @@ pub(super) const CUT: &[Row] = &[
 
 const ROLLOUT: &[&str] =
     &["session_meta", "turn_context", "response_item", "event_msg", "compacted"];
+/// Its messages have Droid's envelope: without the first line they are taken for Droid's, whose reader
+/// knows who speaks in them.
+const PI_ENTRIES: &[&str] =
+    &["model_change", "thinking_level_change", "compaction", "custom_message"];
+const PI_EVENTS: &[&str] = &["agent_start", "agent_end", "message_end", "turn_start", "turn_end"];
 const JOURNAL: &[&str] = &["user", "gemini", "info", "error", "warning"];
 const DROID: &[&str] = &["reasoning", "tool_call", "tool_result", "completion", "error"];
 const SPOKEN: &[&str] = &["assistant", "result", "system", "user"];

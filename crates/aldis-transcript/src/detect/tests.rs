@@ -22,6 +22,7 @@ const OTHERS: &[(Format, &str)] = &[
     (Format::ClaudeCode, r#"{"type":"assistant","message":{}}"#),
     (Format::CursorStream, r#"{"type":"result","request_id":"r"}"#),
     (Format::ClaudeStream, r#"{"type":"keep_alive","session_id":"s"}"#),
+    (Format::AntigravityStream, r#"{"type":"step_update","step_type":"agent_response"}"#),
 ];
 
 /// Beginnings of lines that no whole line's row knows.
@@ -53,6 +54,10 @@ fn every_row_knows_lines_of_its_format_and_no_others() {
     let mut check = |format: Format, line: &str| {
         let Ok(members) = Members::of_bytes(line.as_bytes()) else { return };
         let Some(row) = row_of(LINES, &members) else { return };
+        // Pi's messages have Droid's envelope; the line before them has told.
+        if (format, LINES[row].format) == (Format::Pi, Format::Droid) {
+            return;
+        }
         assert_eq!(LINES[row].format, format, "{line:.200} fits {:?}", LINES[row]);
         reached[row] = true;
     };

@@ -9,6 +9,7 @@ use super::trouble::Kind;
 use super::{HostEvent, ToolAnswer, is_own_tool};
 use crate::about::{ToolInput, tool_input};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Text, Until, Usage, Verdict};
+use crate::receipt::receipt_in;
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -32,6 +33,9 @@ pub(crate) struct Events {
 struct KnownCall {
     name: String,
     is_over: bool,
+    /// It is `aldis signal` and nothing else.
+    reports: bool,
+    is_numbered: bool,
 }
 
 /// An error that may be the last thing a host reports, or not.
@@ -131,18 +135,21 @@ impl Fold<'_> {
     }
 
     /// A tool was called; calls with a name are told once.
-    fn tool(&mut self, Call { id, name, about, input }: &Call<'_>) {
+    fn tool(&mut self, Call { id, name, about, input, is_numbered }: &Call<'_>) {
         self.worked();
         let call = clip(id, NAME_MAX);
+        if !call.is_empty() && self.known.calls.get_mut(&call).is_some() {
+            return;
+        }
+        let told = tool_input(about.or(*input));
         if !call.is_empty() {
-            if self.known.calls.get_mut(&call).is_some() {
-                return;
-            }
-            let name = clip(name, NAME_MAX);
-            self.known.calls.insert(&call, KnownCall { name, is_over: false });
+            let (name, reports) = (clip(name, NAME_MAX), told.is_report());
+            let is_numbered = *is_numbered;
+            let known = KnownCall { name, is_over: false, reports, is_numbered };
+            self.known.calls.insert(&call, known);
         }
         let name = clip(if name.is_empty() { "tool" } else { name }, NAME_MAX);
-        let ToolInput { about, is_command, lines, .. } = tool_input(about.or(*input));
+        let ToolInput { about, is_command, lines, .. } = told;
         let about = clip(&about, ABOUT_MAX);
         (self.sink)(HostEvent::Tool { call, name, about, is_command, lines });
     }
@@ -151,9 +158,15 @@ impl Fold<'_> {
     fn tool_ended(&mut self, result: &CallResult<'_>, sidechain: bool) {
         let call = clip(&result.id, NAME_MAX);
         let known = self.known.calls.get_mut(&call);
-        if is_own_tool(&result.name) || known.is_some_and(|known| is_own_tool(&known.name)) {
-            let (call_id, ids) = (call.clone(), result.ids());
-            (self.sink)(HostEvent::Answered(ToolAnswer { call_id, ids, sidechain }));
+        let (is_own, reports, is_numbered) = known.map_or((false, false, false), |it| {
+            (is_own_tool(&it.name), it.reports && !it.is_over, it.is_numbered)
+        });
+        let is_own = is_own || is_own_tool(&result.name);
+        let receipt = receipt_in(result).filter(|_| reports && !is_own);
+        if is_own || receipt.is_some() {
+            let ids = if is_own { result.ids() } else { Vec::new() };
+            let call_id = if is_numbered { String::new() } else { call.clone() };
+            (self.sink)(HostEvent::Answered(ToolAnswer { call_id, receipt, ids, sidechain }));
         }
         let Some(known) = self.known.calls.get_mut(&call) else { return };
         if !std::mem::replace(&mut known.is_over, true) {

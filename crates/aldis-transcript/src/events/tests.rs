@@ -43,9 +43,10 @@ fn render(events: &[HostEvent]) -> String {
     };
     let word = |event: &HostEvent| match event {
         HostEvent::Session(id) => format!("session {id}"),
-        HostEvent::Answered(ToolAnswer { call_id, ids, sidechain }) => {
+        HostEvent::Answered(ToolAnswer { call_id, receipt, ids, sidechain }) => {
             let who = if *sidechain { " of a sub-agent" } else { "" };
-            format!("answered {call_id}{who}: {}", ids.join(" "))
+            let receipt = receipt.as_deref().unwrap_or_default();
+            format!("answered {call_id}{who}: {}{receipt}", ids.join(" "))
         }
         HostEvent::Tool { name, about, lines, .. } => {
             let lines = lines.map(|(more, less)| format!(" +{more} -{less}"));
@@ -126,7 +127,7 @@ fn answers_to_our_tools_are_told_apart() {
     check(
         Format::CodexExec,
         &[&item("started", "null"), &item("completed", done)],
-        &["tool aldis/complete", "answered item_1: aldis-call-9k", "ended item_1"],
+        &["tool aldis/complete", "answered : aldis-call-9k", "ended item_1"],
     );
 }
 
@@ -235,7 +236,7 @@ fn any_sample() -> impl Strategy<Value = (Vec<u8>, Format)> {
 fn any_input(format: Format) -> impl Strategy<Value = Input> {
     let mut all = vec![Input::Auto, Input::Format(format)];
     all.extend(crate::HOSTS.iter().filter_map(|host| Input::from_name(host)));
-    all.extend(Format::ALL.map(Input::Format));
+    all.extend(Format::ALL.iter().copied().map(Input::Format));
     prop::sample::select(all)
 }
 
@@ -278,6 +279,57 @@ proptest! {
                 }
                 _ => {}
             }
+        }
+    }
+}
+
+/// A receipt counts in the result of a shell that runs `aldis signal` and nothing else.
+#[test]
+fn a_receipt_counts_only_in_the_result_of_its_own_command() {
+    let receipt = r#"aldis-receipt v1 mac=- {\"id\":\"aldis-call-1\"}"#;
+    let claude = |command: &str, printed: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m1","role":"assistant","content":[{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"{command}"}}}}]}}}}
+{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":"{printed}"}}]}}}}
+"#
+        )
+    };
+    let codex = |command: &str, printed: &str| {
+        let item = |status: &str| {
+            format!(
+                r#"{{"id":"item_1","type":"command_execution","command":"/bin/bash -lc '{command}'","aggregated_output":"{printed}","exit_code":0,"status":"{status}"}}"#
+            )
+        };
+        let (started, ended) = (item("in_progress"), item("completed"));
+        format!(
+            "{{\"type\":\"item.started\",\"item\":{started}}}\n{{\"type\":\"item.completed\",\"item\":{ended}}}\n"
+        )
+    };
+    let found = |format: Format, text: &str| {
+        let all = read(Input::Format(format), [text.as_bytes()]).into_iter();
+        let answer = |event| match event {
+            HostEvent::Answered(answer) => Some((answer.call_id, answer.receipt)),
+            _ => None,
+        };
+        all.filter_map(answer).collect::<Vec<_>>()
+    };
+    let line = receipt.replace("\\\"", "\"");
+    let twice = format!("{receipt}\\n{receipt}");
+    for (command, printed, expected) in [
+        ("aldis signal done", format!("Recorded\\n{receipt}\\n"), true),
+        ("aldis signal done; cat x", receipt.to_owned(), false),
+        ("cat x", receipt.to_owned(), false),
+        ("aldis signal done", format!("  {receipt}"), false),
+        ("aldis signal done", twice, false),
+        ("aldis signal done", "Accepted".to_owned(), false),
+    ] {
+        for (format, text, id) in [
+            (Format::ClaudeStream, claude(command, &printed), "t1"),
+            // The stream of Codex has names of its own for calls.
+            (Format::CodexExec, codex(command, &printed), ""),
+        ] {
+            let expected = expected.then(|| (id.to_owned(), Some(line.clone())));
+            assert_eq!(found(format, &text), Vec::from_iter(expected), "{format:?}: {command}");
         }
     }
 }

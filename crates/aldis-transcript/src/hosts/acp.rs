@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 use crate::content;
 use crate::item::{
-    Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, tool,
+    Call, CallResult, Channels, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted,
+    host, tool,
 };
-use crate::json::Malformed;
 use crate::members::{Members, Raw};
 
 /// Decoder of one connection.
@@ -24,11 +24,7 @@ pub(crate) struct Acp {
 }
 
 impl Decode for Acp {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let params = line.object("params");
         let mut entry = Entry { channel: params.str("sessionId"), ..Entry::default() };
         match line.text("method") {
@@ -91,7 +87,7 @@ impl Acp {
                 let words = error.object("data").text("details").or_else(|| error.text("message"));
                 let words = words.unwrap_or(Cow::Borrowed("error"));
                 entry.items.push(Item::error(words.clone()));
-                entry.items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
+                entry.items.push(Item::failed(words));
             }
         }
         entry.items.extend(result.text("sessionId").map(Item::Session));
@@ -132,7 +128,7 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: Raw<'a>) {
             let name = update.any_text(&["kind", "title"]).unwrap_or_default();
             let (id, input) = (update.str("toolCallId"), update.get("content").or(Some(raw)));
             items.push(Item::close());
-            items.push(Item::Call(Call { id, name, about: Some(raw), input }));
+            items.push(Item::Call(Call { id, name, about: Some(raw), input, ..Call::default() }));
         }
         "tool_call_update" => {
             let (id, content) = (update.str("toolCallId"), update.get("content").or(Some(raw)));
@@ -166,8 +162,8 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: Raw<'a>) {
 
 fn stopped(reason: Cow<'_, str>) -> Item<'_> {
     match &*reason {
-        "end_turn" => Item::End { verdict: Verdict::Success, what: None },
-        _ => Item::End { verdict: Verdict::Failure, what: Some(reason) },
+        "end_turn" => Item::end(Verdict::Success),
+        _ => Item::failed(reason),
     }
 }
 

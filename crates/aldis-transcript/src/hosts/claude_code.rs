@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 use super::claude_stream::{host_error, models};
 use crate::content;
-use crate::history::{Link, Parent, Standing};
+use crate::history::{EntryStanding, Link, Parent};
 use crate::item::{
-    CLAUDE_TOKENS, CallResult, Cost, Decode, Entry, INTERRUPTED, Item, Part, Text, Until, Usage,
-    Wanted, host, is_feedback, system, user,
+    CLAUDE_TOKENS, CallResult, Cost, Decode, Decoded, Entry, INTERRUPTED, Item, Part, Text, Until,
+    Usage, Wanted, host, is_feedback, system, user,
 };
 use crate::json::Malformed;
 use crate::members::Members;
@@ -24,11 +24,7 @@ pub(super) const SYNTHETIC: &str = "<synthetic>";
 pub(crate) struct ClaudeCode;
 
 impl Decode for ClaudeCode {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, wanted: &Wanted<'_>) -> Decoded<'a> {
         let kind = line.str("type");
         let is_agents = kind == "assistant";
         let is_wanted = if is_agents { wanted.matters() } else { wanted.others() };
@@ -130,12 +126,12 @@ fn link<'a>(line: &Members<'a>, is_typed: bool, is_entry: bool) -> Link<'a> {
         },
         session: line.text("sessionId"),
         standing: match () {
-            () if line.is_true("isSidechain") => Standing::Side,
-            () if line.get("teamName").is_some() => Standing::Team,
+            () if line.is_true("isSidechain") => EntryStanding::Side,
+            () if line.get("teamName").is_some() => EntryStanding::Team,
             // What is not known may be a parent, but does not say which branch is live.
-            () if line.is_true("isMeta") || !is_entry => Standing::Note,
-            () if is_typed => Standing::Typed,
-            () => Standing::Spoken,
+            () if line.is_true("isMeta") || !is_entry => EntryStanding::Note,
+            () if is_typed => EntryStanding::Typed,
+            () => EntryStanding::Spoken,
         },
         is_version: false,
     }
@@ -152,7 +148,7 @@ fn assistant<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Member
     let place = line.count("apiBlockIndex");
     let part = Part::Block { place, is_last: message.get("stop_reason").is_some() };
     let text = content.take_text();
-    items.push(Item::Text(Text { by, part, text, is_interim: false, is_excuse: false }));
+    items.push(Item::Text(Text::new(by, part, text)));
     items.extend(content.items);
 }
 

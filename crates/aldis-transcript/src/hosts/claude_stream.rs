@@ -12,8 +12,8 @@ use super::claude_code::SYNTHETIC;
 use crate::content;
 use crate::events::trouble::{self, Kind, kind_of};
 use crate::item::{
-    CLAUDE_TOKENS, Channels, Cost, Decode, Entry, INTERRUPTED, Item, Part, Text, Trouble, Until,
-    Usage, Verdict, Wanted, host, tool, user,
+    CLAUDE_TOKENS, Channels, Cost, Decode, Decoded, Entry, INTERRUPTED, Item, Part, Text, Trouble,
+    Until, Usage, Verdict, Wanted, host, tool, user,
 };
 use crate::json::{Malformed, strings};
 use crate::members::Members;
@@ -28,11 +28,7 @@ pub(crate) struct ClaudeStream {
 }
 
 impl Decode for ClaudeStream {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let kind = line.str("type");
         let message = match (&*kind, line.get("message")) {
             ("assistant" | "user", message) => Members::of(message.ok_or(Malformed)?)?,
@@ -126,7 +122,7 @@ fn assistant<'a>(entry: &mut Entry<'a>, line: &Members<'a>, message: &Members<'a
         entry.items.push(Item::Usage(Usage::Part(id, cost)));
     }
     let part = Part::Block { place: None, is_last: message.get("stop_reason").is_some() };
-    let text = Text { by, part, text, is_interim: false, is_excuse: false };
+    let text = Text::new(by, part, text);
     entry.items.push(Item::Text(text));
     entry.items.extend(content.items);
 }
@@ -212,7 +208,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     }
     let text = line.get("result").map(strings).unwrap_or_default().into();
     let part = Part::Outcome;
-    items.push(Item::Text(Text { by, part, text, is_interim: false, is_excuse: false }));
+    items.push(Item::Text(Text::new(by, part, text)));
     let what = reason.filter(|reason| reason != "completed");
     items.push(Item::End { verdict: Verdict::Success, what });
 }
@@ -247,7 +243,7 @@ fn failure<'a>(
         is_doubtful: !is_api && !is_limit,
     }));
     let what = if words.is_empty() { reason.unwrap_or(subtype) } else { words };
-    items.push(Item::End { verdict: Verdict::Failure, what: Some(what) });
+    items.push(Item::failed(what));
 }
 
 /// Comes with every answer; only a refusal without paid overage is a limit.

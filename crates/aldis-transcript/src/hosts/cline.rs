@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::item::{
-    Call, Channels, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, tool,
+    Call, Channels, Cost, Decode, Decoded, Entry, Item, Part, Text, Usage, Verdict, Wanted, host,
+    tool,
 };
-use crate::json::Malformed;
 use crate::members::{Members, Raw};
 use aldis_signal::message::{Origin, Role};
 
@@ -24,11 +24,7 @@ impl Decode for Cline {
         true
     }
 
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::of(line.time("ts"), Vec::new());
         let items = &mut entry.items;
         let kind = line.str("type");
@@ -39,7 +35,7 @@ impl Decode for Cline {
             "run_aborted" => {
                 let reason = line.text("reason").unwrap_or(Cow::Borrowed("aborted"));
                 items.extend([Item::Abort(Channels::All), Item::close()]);
-                items.push(Item::End { verdict: Verdict::Failure, what: Some(reason) });
+                items.push(Item::failed(reason));
                 items.push(Item::record(host("run_aborted line")));
             }
             "error" => {
@@ -99,13 +95,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     }
     let text = line.str("text");
     items.push(Item::close());
-    items.push(Item::Text(Text {
-        by,
-        part: Part::Copy,
-        text,
-        is_interim: false,
-        is_excuse: false,
-    }));
+    items.push(Item::Text(Text::new(by, Part::Copy, text)));
     items.push(Item::close());
     let usage = line.object("usage");
     let tokens = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"];
@@ -113,7 +103,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     let cost = Cost::of_tokens(&usage, &tokens).with_dollars(price);
     items.push(Item::Usage(Usage::Total(cost)));
     items.push(match reason.as_deref() {
-        Some("completed" | "stop") | None => Item::End { verdict: Verdict::Unknown, what: None },
+        Some("completed" | "stop") | None => Item::end(Verdict::Unknown),
         Some(_) => Item::End { verdict: Verdict::Failure, what: reason },
     });
 }
@@ -141,7 +131,7 @@ fn older<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
         "text" | "followup" | "plan_mode_respond" => items.push(Item::whole(text)),
         "completion_result" => {
             items.extend([Item::text(Part::Copy, text), Item::close()]);
-            items.push(Item::End { verdict: Verdict::Success, what: None });
+            items.push(Item::end(Verdict::Success));
         }
         "task" | "user_feedback" => {
             let by = Origin::new(Role::User).with_detail("prompt");

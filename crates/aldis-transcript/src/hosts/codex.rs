@@ -8,12 +8,12 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::ending::Form;
-use crate::history::{Link, Rewind, Standing};
+use crate::history::{EntryStanding, Link, Rewind};
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, system,
-    tool,
+    Call, CallResult, Cost, Decode, Decoded, Entry, Item, Part, Text, Usage, Verdict, Wanted, host,
+    system, tool,
 };
-use crate::json::{Malformed, strings};
+use crate::json::strings;
 use crate::members::{Members, Raw};
 use aldis_signal::message::Origin;
 
@@ -26,11 +26,7 @@ impl Decode for Rollout {
         true
     }
 
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         let Some(raw) = line.get("payload") else { return Ok(Vec::new()) };
         let record = |by| Item::Record { by, value: Some(raw) };
@@ -50,7 +46,7 @@ impl Decode for Rollout {
             kind => entry.items.push(record(host(format!("{kind} record")))),
         }
         let is_typed = entry.items.iter().any(Item::is_typed);
-        let standing = if is_typed { Standing::Typed } else { Standing::Spoken };
+        let standing = if is_typed { EntryStanding::Typed } else { EntryStanding::Spoken };
         entry.link = Some(Link { standing, ..Link::default() });
         Ok(vec![entry])
     }
@@ -117,8 +113,8 @@ fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: Raw<'a>) {
             items.push(Item::close());
             let error = event.object("error").text("message").or_else(|| event.text("error"));
             items.push(match error {
-                Some(what) => Item::End { verdict: Verdict::Failure, what: Some(what) },
-                None => Item::End { verdict: Verdict::Success, what: None },
+                Some(what) => Item::failed(what),
+                None => Item::end(Verdict::Success),
             });
         }
         "task_started" | "turn_started" => items.push(Item::Turn),
@@ -153,11 +149,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: Raw<'a>) {
 pub(crate) struct Exec;
 
 impl Decode for Exec {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::default();
         let kind = line.str("type");
         if let ("item.started" | "item.updated" | "item.completed", Some(raw)) =
@@ -175,13 +167,13 @@ impl Decode for Exec {
                 let tokens = ["input_tokens", "output_tokens"];
                 let cost = Cost::of_tokens(&line.object("usage"), &tokens);
                 items.push(Item::Usage(Usage::Total(cost)));
-                items.push(Item::End { verdict: Verdict::Success, what: None });
+                items.push(Item::end(Verdict::Success));
             }
             "turn.failed" => {
                 let words = line.object("error").text("message");
                 let words = words.unwrap_or(Cow::Borrowed("the turn failed"));
                 items.push(Item::error(words.clone()));
-                items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
+                items.push(Item::failed(words));
             }
             // An error can be a notice that the host tries again.
             "error" => {
@@ -225,7 +217,8 @@ fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, raw: Raw<'a>, is_comp
                 name = format!("{server}/{name}").into();
             }
             let (id, name) = (id.clone(), name.clone());
-            items.push(Item::Call(Call { id, name, about: Some(raw), ..Call::default() }));
+            let call = Call { id, name, about: Some(raw), is_numbered: true, ..Call::default() };
+            items.push(Item::Call(call));
         }
         // A list of plans is no work.
         _ => {}

@@ -10,11 +10,10 @@ use std::borrow::Cow;
 use crate::content;
 use crate::ending::Form;
 use crate::events::trouble::kind_of;
-use crate::history::{Link, Parent, Rewind, Standing};
+use crate::history::{EntryStanding, Link, Parent, Rewind};
 use crate::item::{
-    Call, CallResult, Channels, Decode, Entry, Item, Part, Verdict, Wanted, host, tool,
+    Call, CallResult, Channels, Decode, Decoded, Entry, Item, Part, Verdict, Wanted, host, tool,
 };
-use crate::json::Malformed;
 use crate::members::Members;
 
 /// Decoder of a file or a stream.
@@ -22,11 +21,7 @@ use crate::members::Members;
 pub(crate) struct Copilot;
 
 impl Decode for Copilot {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let kind = line.str("type");
         let data = match line.get("data") {
             Some(raw) if kind.starts_with("assistant.") => Members::of(raw)?,
@@ -60,9 +55,9 @@ fn link<'a>(line: &Members<'a>, kind: &str, is_side: bool) -> Link<'a> {
         id: line.text("id"),
         parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
         standing: match kind {
-            "user.message" => Standing::Typed,
-            _ if !is_talk || is_side => Standing::Note,
-            _ => Standing::Spoken,
+            "user.message" => EntryStanding::Typed,
+            _ if !is_talk || is_side => EntryStanding::Note,
+            _ => EntryStanding::Spoken,
         },
         ..Link::default()
     }
@@ -77,7 +72,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
                 let request = Members::lenient(raw);
                 let (id, name) = (request.str("toolCallId"), request.str("name"));
                 let input = request.get("arguments");
-                items.push(Item::Call(Call { id, name, about: input, input }));
+                items.push(Item::call(id, name, input));
             }
             return;
         }
@@ -88,7 +83,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
         }
         "tool.execution_start" => {
             let (name, about) = (data.str("toolName"), data.get("arguments"));
-            items.push(Item::Call(Call { id, name, about, input: None }));
+            items.push(Item::Call(Call { id, name, about, ..Call::default() }));
             return;
         }
         "tool.execution_complete" => {
@@ -125,7 +120,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
             items.extend(line.text("sessionId").map(Item::Session));
             items.push(match line.number("exitCode").unwrap_or(0.0) {
                 // An error can be followed by exit code 0.
-                0.0 => Item::End { verdict: Verdict::Unknown, what: None },
+                0.0 => Item::end(Verdict::Unknown),
                 code => {
                     let what = Some(format!("exit code {code}").into());
                     Item::End { verdict: Verdict::Failure, what }

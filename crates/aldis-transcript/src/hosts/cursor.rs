@@ -8,24 +8,21 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, system, user,
+    Call, CallResult, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted, host,
+    system, user,
 };
 use crate::json::Malformed;
 use crate::members::Members;
 
 /// Decoder of a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct CursorStream {
     /// How many tools ran: what is said around one is not one paragraph.
     calls: u64,
 }
 
-impl Decode for Stream {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+impl Decode for CursorStream {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let message = match (&*line.str("type"), line.get("message")) {
             ("assistant" | "user", message) => Members::of(message.ok_or(Malformed)?)?,
             _ => Members::default(),
@@ -54,7 +51,7 @@ impl Decode for Stream {
     }
 }
 
-impl Stream {
+impl CursorStream {
     fn call<'a>(&mut self, items: &mut Vec<Item<'a>>, line: &Members<'a>) {
         self.calls += 1;
         let call = line.object("tool_call");
@@ -66,7 +63,7 @@ impl Stream {
         let is_done = line.str("subtype") == "completed";
         let (about, input) = (raw, raw.filter(|_| !is_done));
         let (other_id, other_name) = (id.clone(), name.clone());
-        items.push(Item::Call(Call { id, name, about, input }));
+        items.push(Item::Call(Call { id, name, about, input, ..Call::default() }));
         if is_done {
             let result = call.iter().next().map(|(_, call)| Members::lenient(call));
             let result = result.map(|call| call.object("result")).unwrap_or_default();
@@ -92,12 +89,12 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
         let words =
             line.any_text(&["result", "error", "subtype"]).unwrap_or(Cow::Borrowed("error"));
         items.push(Item::error(words.clone()));
-        items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
+        items.push(Item::failed(words));
         items.push(Item::Record { by: host("error result"), value: line.get("result") });
         return;
     }
     items.push(Item::text(Part::Outcome, line.str("result")));
-    items.push(Item::End { verdict: Verdict::Success, what: None });
+    items.push(Item::end(Verdict::Success));
 }
 
 /// Not documented; seen in both spellings.
@@ -117,11 +114,7 @@ const TOKENS: [&str; 8] = [
 pub(crate) struct Transcript;
 
 impl Decode for Transcript {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let message = Members::of(line.get("message").ok_or(Malformed)?)?;
         let mut content = content::read(message.get("content"));
         let mut items = match &*line.str("role") {

@@ -6,12 +6,11 @@
 use std::borrow::Cow;
 
 use crate::content;
-use crate::history::{Link, Parent, Standing};
+use crate::history::{EntryStanding, Link, Parent};
 use crate::item::{
-    CLAUDE_TOKENS, Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host,
-    system, user,
+    CLAUDE_TOKENS, CallResult, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted,
+    host, system, user,
 };
-use crate::json::Malformed;
 use crate::members::Members;
 
 /// Decoder of a transcript file.
@@ -21,11 +20,7 @@ pub(crate) struct Transcript {
 }
 
 impl Decode for Transcript {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         let message = match (&*line.str("type"), line.get("message")) {
             ("message", Some(raw)) => Members::of(raw)?,
@@ -50,7 +45,7 @@ impl Decode for Transcript {
         entry.link = Some(Link {
             id: line.text("id"),
             parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
-            standing: if is_typed { Standing::Typed } else { Standing::Spoken },
+            standing: if is_typed { EntryStanding::Typed } else { EntryStanding::Spoken },
             ..Link::default()
         });
         entry.items.extend(items);
@@ -65,18 +60,14 @@ impl Decode for Transcript {
 
 /// Decoder of a stream.
 #[derive(Debug)]
-pub(crate) struct Stream;
+pub(crate) struct DroidStream;
 
-impl Decode for Stream {
+impl Decode for DroidStream {
     fn repeats(&self) -> bool {
         true
     }
 
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         entry.id = line.text("id");
         let (id, items) = (line.str("id"), &mut entry.items);
@@ -88,7 +79,7 @@ impl Decode for Stream {
             ("tool_call", _) => {
                 let name = line.any_text(&["toolName", "toolId"]).unwrap_or_default();
                 let input = line.get("parameters");
-                items.push(Item::Call(Call { id, name, about: input, input }));
+                items.push(Item::call(id, name, input));
             }
             ("tool_result", _) => {
                 items.push(Item::Result(CallResult {
@@ -103,7 +94,7 @@ impl Decode for Stream {
                 items.extend([Item::text(Part::Copy, line.str("finalText")), Item::close()]);
                 let cost = Cost::of_tokens(&line.object("usage"), &CLAUDE_TOKENS);
                 items.push(Item::Usage(Usage::Total(cost)));
-                items.push(Item::End { verdict: Verdict::Unknown, what: None });
+                items.push(Item::end(Verdict::Unknown));
             }
             (kind, _) => {
                 if kind == "error" {

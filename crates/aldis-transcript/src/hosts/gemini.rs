@@ -7,11 +7,10 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::ending::Form;
-use crate::history::{Link, Rewind, Standing};
+use crate::history::{EntryStanding, Link, Rewind};
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, user,
+    CallResult, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted, host, user,
 };
-use crate::json::Malformed;
 use crate::members::Members;
 
 /// Decoder of a session file.
@@ -19,11 +18,7 @@ use crate::members::Members;
 pub(crate) struct Session;
 
 impl Decode for Session {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         // A whole list of messages takes the place of all there were.
         let set = line.object("$set");
         let list = if set.has("messages") { &set } else { line };
@@ -70,7 +65,7 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
     for raw in record.list("toolCalls") {
         let call = Members::lenient(raw);
         let (id, name, input) = (call.str("id"), call.str("name"), call.get("args"));
-        items.push(Item::Call(Call { id, name, about: input, input }));
+        items.push(Item::call(id, name, input));
         if let Some(result) = call.get("result") {
             items.push(Item::Result(CallResult {
                 id: call.str("id"),
@@ -84,7 +79,7 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
         }
     }
     items.extend(content.items);
-    let standing = if kind == "user" { Standing::Typed } else { Standing::Spoken };
+    let standing = if kind == "user" { EntryStanding::Typed } else { EntryStanding::Spoken };
     entry.link = Some(Link { id: id.clone(), standing, is_version: true, ..Link::default() });
     entry.id = id;
     entry
@@ -95,11 +90,7 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
 pub(crate) struct Stream;
 
 impl Decode for Stream {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         let (id, name, items) = (line.str("tool_id"), line.str("tool_name"), &mut entry.items);
         let kind = line.str("type");
@@ -115,7 +106,7 @@ impl Decode for Stream {
             "message" => items.push(Item::prompt(line.str("content"))),
             "tool_use" => {
                 let input = line.get("parameters");
-                items.push(Item::Call(Call { id, name, about: input, input }));
+                items.push(Item::call(id, name, input));
             }
             "tool_result" => {
                 items.push(Item::Result(CallResult {
@@ -154,7 +145,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     }
     items.push(Item::Usage(Usage::Total(cost)));
     if line.str("status") != "error" {
-        items.push(Item::End { verdict: Verdict::Success, what: None });
+        items.push(Item::end(Verdict::Success));
         return;
     }
     let words = line.object("error").any_text(&["message", "type"]);

@@ -6,9 +6,8 @@
 use std::borrow::Cow;
 
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host,
+    CallResult, Cost, Decode, Decoded, Entry, Item, Part, Text, Usage, Verdict, Wanted, host,
 };
-use crate::json::Malformed;
 use crate::members::{Members, elements};
 use crate::out::join;
 use aldis_signal::message::Origin;
@@ -21,11 +20,7 @@ pub(crate) struct Goose {
 }
 
 impl Decode for Goose {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::default();
         match (&*line.str("type"), line.get("message")) {
             ("message", Some(raw)) => self.message(&mut entry, &Members::of(raw)?),
@@ -37,7 +32,7 @@ impl Decode for Goose {
             ("complete", _) => entry.items.extend([
                 Item::close(),
                 Item::Usage(Usage::Total(Cost::of_tokens(line, &["total_tokens"]))),
-                Item::End { verdict: Verdict::Unknown, what: None },
+                Item::end(Verdict::Unknown),
             ]),
             _ => {}
         }
@@ -65,7 +60,7 @@ impl Goose {
                     self.has_failed = false;
                     let name = part.object("toolCall").object("value").str("name");
                     let input = part.get("toolCall");
-                    others.push(Item::Call(Call { id, name, about: input, input }));
+                    others.push(Item::call(id, name, input));
                 }
                 "toolResponse" => {
                     let content = part.get("toolResult");

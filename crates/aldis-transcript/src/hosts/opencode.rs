@@ -10,10 +10,9 @@ use std::collections::HashMap;
 use crate::events::trouble::kind_of;
 use crate::history::Link;
 use crate::item::{
-    Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Until, Usage, Verdict, Wanted,
-    host,
+    Call, CallResult, Channels, Cost, Decode, Decoded, Entry, Item, Part, Until, Usage, Verdict,
+    Wanted, host,
 };
-use crate::json::Malformed;
 use crate::members::{Members, string};
 use aldis_signal::time::Timestamp;
 
@@ -27,11 +26,7 @@ pub(crate) struct OpenCode {
 }
 
 impl Decode for OpenCode {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let on_bus = line.has("properties");
         let props = if on_bus { line.object("properties") } else { line.clone() };
         let part = match props.get("part") {
@@ -91,7 +86,13 @@ impl OpenCode {
                 let (name, state) = (part.str("tool"), part.object("state"));
                 let id = part.any_text(&["callID", "id"]).unwrap_or_default();
                 let (input, content) = (state.get("input"), state.any(&["output", "error"]));
-                let call = Call { id: id.clone(), name: name.clone(), about: input, input };
+                let call = Call {
+                    id: id.clone(),
+                    name: name.clone(),
+                    about: input,
+                    input,
+                    ..Call::default()
+                };
                 items.push(Item::Call(call));
                 let is_error = state.str("status") == "error";
                 if content.is_some() || is_error {
@@ -120,7 +121,7 @@ fn step<'a>(entry: &mut Entry<'a>, part: &Members<'a>) {
     entry.items.extend([Item::close(), Item::Usage(Usage::Part(part.str("id"), cost))]);
     let what = part.text("reason").filter(|_| !entry.is_side);
     match what.as_deref() {
-        Some("stop") => entry.items.push(Item::End { verdict: Verdict::Unknown, what: None }),
+        Some("stop") => entry.items.push(Item::end(Verdict::Unknown)),
         Some("length" | "content-filter" | "error") => {
             entry.items.push(Item::End { verdict: Verdict::Failure, what });
         }
@@ -140,7 +141,7 @@ fn event<'a>(entry: &mut Entry<'a>, kind: &str, props: &Members<'a>, is_main: bo
             items.push(Item::text(Part::Version { of: props.str("partID") }, ""));
         }
         ("session.idle", _) | ("session.status", "idle") if is_main => {
-            items.push(Item::End { verdict: Verdict::Unknown, what: None });
+            items.push(Item::end(Verdict::Unknown));
         }
         ("session.status", "retry") if is_main => {
             let until = status.number("next").map(|next| Timestamp::from_millis(next as i64));

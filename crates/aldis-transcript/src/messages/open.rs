@@ -9,7 +9,7 @@ use aldis_signal::message::{Message, Origin, Role};
 
 /// A message of an agent.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenMessage {
     pub(super) id: Option<String>,
     pub(super) index: Option<u64>,
     pub(super) origin: Origin,
@@ -19,27 +19,27 @@ pub(super) struct Open {
     pub(super) is_unfinished: bool,
     /// Whether the filter found anything of interest in it.
     pub(super) matters: bool,
-    parts: Vec<Words>,
+    parts: Vec<MessagePart>,
     /// Where the part of a name is.
     by_name: HashMap<String, usize>,
 }
 
 /// What one line adds.
 #[derive(Debug)]
-struct Words {
+struct MessagePart {
     text: String,
     /// Its place in the message, if the host names it.
     place: Option<u64>,
     at: Where,
 }
 
-impl Default for Open {
+impl Default for OpenMessage {
     fn default() -> Self {
         Self::new(None, Origin::assistant())
     }
 }
 
-impl Open {
+impl OpenMessage {
     pub(super) fn new(id: Option<String>, origin: Origin) -> Self {
         Self {
             id,
@@ -60,7 +60,7 @@ impl Open {
 
     /// Adds a block.
     pub(super) fn add(&mut self, text: &str, place: Option<u64>, at: Where) {
-        self.parts.push(Words { text: text.into(), place, at });
+        self.parts.push(MessagePart { text: text.into(), place, at });
     }
 
     /// Adds to the part of this name.
@@ -76,11 +76,11 @@ impl Open {
         part.text.push_str(text);
     }
 
-    fn part(&mut self, name: &str, at: Where) -> &mut Words {
+    fn part(&mut self, name: &str, at: Where) -> &mut MessagePart {
         let next = self.parts.len();
         let place = *self.by_name.entry(name.into()).or_insert(next);
         if place == next {
-            self.parts.push(Words { text: String::new(), place: None, at });
+            self.parts.push(MessagePart { text: String::new(), place: None, at });
         }
         let part = &mut self.parts[place];
         let pos = EntryPos { entry: at.pos.entry, at: at.pos.at.or(part.at.pos.at) };
@@ -124,20 +124,20 @@ impl Open {
         if self.parts.iter().all(|part| part.place.is_some()) {
             self.parts.sort_by_key(|part| part.place);
         }
-        let is_live = |part: &Words| match (live, part.at.node) {
+        let is_live = |part: &MessagePart| match (live, part.at.node) {
             (Some(live), Some(node)) => live.dead(node).is_none(),
             _ => true,
         };
         let index = self.index.unwrap_or_default();
         let parts = std::mem::take(&mut self.parts);
         let (kept, cut): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_live);
-        let put_together = |parts: Vec<Words>| self.put_together(index, parts);
+        let put_together = |parts: Vec<MessagePart>| self.put_together(index, parts);
         [kept, cut].into_iter().filter_map(put_together).collect()
     }
 
-    fn put_together(&self, index: u64, parts: Vec<Words>) -> Option<(Option<u32>, Message)> {
+    fn put_together(&self, index: u64, parts: Vec<MessagePart>) -> Option<(Option<u32>, Message)> {
         let mut parts = parts.into_iter().filter(|part| !part.text.is_empty());
-        let Words { mut text, at: Where { node, mut pos }, .. } = parts.next()?;
+        let MessagePart { mut text, at: Where { node, mut pos }, .. } = parts.next()?;
         for part in parts {
             join(&mut text, &part.text);
             pos.entry = pos.entry.max(part.at.pos.entry);

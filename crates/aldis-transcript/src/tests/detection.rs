@@ -40,7 +40,7 @@ fn a_first_line_that_is_cut_is_a_hosts() {
             // A document for people has its first bracket on a line of its own.
             let line = if before == "{\n" { &line[1..] } else { line };
             let head = format!("{before}{line}\"{long}{after}");
-            assert_eq!(detect(head.as_bytes()).name(), format, "{before}{line}");
+            assert_eq!(detect(head.as_bytes()).as_str(), format, "{before}{line}");
         }
     }
     for text in [r#"{"name":""#, r#"{"type":"user","#, r#"{"type":"user","message":"hi"} came."#] {
@@ -113,7 +113,7 @@ fn text_that_shows_a_hosts_line_is_text() {
         (format!("$ cat session.jsonl\n{SAID}\nNot done.\n"), "text"),
         (format!("{SAID}\nwarning: slow\n{SAID}\n"), "codex-exec"),
     ] {
-        assert_eq!(detect(text.as_bytes()).name(), format, "{text}");
+        assert_eq!(detect(text.as_bytes()).as_str(), format, "{text}");
     }
 }
 
@@ -121,7 +121,7 @@ fn text_that_shows_a_hosts_line_is_text() {
 fn what_still_comes_is_waited_for() {
     let noise = "npm warn\n";
     let (first, second) = (format!("{STARTED}\n"), format!("{SAID}\n"));
-    let name = |format: Option<Format>| format.map_or("-", Format::name);
+    let name = |format: Option<Format>| format.map_or("-", Format::as_str);
     for (head, want, silent) in [
         (String::new(), ("-", 0), ("-", 0)),
         ("npm wa".into(), ("-", 6), ("-", 6)),

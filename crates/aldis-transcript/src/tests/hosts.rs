@@ -3,7 +3,7 @@
 use super::*;
 
 /// One word per message: who spoke (`!` if it may not signal), and the text.
-fn render(format: Format, lines: &[&str]) -> String {
+pub(super) fn render(format: Format, lines: &[&str]) -> String {
     let (messages, _) = read_chunks(format, [lines.join("\n").as_bytes()], &|_| true);
     let word = |message: &Message| {
         let mark = if message.origin.may_signal() { "" } else { "!" };
@@ -13,7 +13,7 @@ fn render(format: Format, lines: &[&str]) -> String {
 }
 
 #[track_caller]
-fn check(name: &str, format: Format, lines: &[&str], want: &str) {
+pub(super) fn check(name: &str, format: Format, lines: &[&str], want: &str) {
     assert_eq!(render(format, lines), want, "{name}");
 }
 
@@ -420,4 +420,63 @@ fn what_a_host_takes_back_is_dead() {
     let gone = r#"{"type":"message.part.removed","properties":{"sessionID":"s","messageID":"m","partID":"m1"}}"#;
     let words = render(format, &[&one, &a, gone, &two, &b]);
     assert!(!words.contains("assistant:a") && words.contains("assistant:b"), "{words}");
+}
+
+#[test]
+fn kimi_journals_keep_what_the_host_keeps() {
+    let event = |kind: &str, more: &str| {
+        format!(
+            r#"{{"type":"context.append_loop_event","agentId":"main","event":{{"type":"{kind}",{more}}}}}"#
+        )
+    };
+    let text = |step: &str, text: &str| {
+        let part = format!(r#""stepUuid":"{step}","part":{{"type":"text","text":"{text}"}}"#);
+        event("content.part", &part)
+    };
+    let end = |reason: &str| event("step.end", &format!(r#""uuid":"1","finishReason":"{reason}""#));
+    let said = |kind: &str, text: &str| {
+        format!(
+            r#"{{"type":"context.append_message","agentId":"main","message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}],"origin":{{"kind":"{kind}","name":"stop_hook"}}}}}}"#
+        )
+    };
+    let line = |kind: &str, more: &str| format!(r#"{{"type":"{kind}","agentId":"main"{more}}}"#);
+    let (a, b, done, failed) = (text("1", "a"), text("1", "b"), end("end_turn"), end("error"));
+    let c = text("2", "c");
+    let (user, hook) = (said("user", "u"), said("system_trigger", "h"));
+    let side = a.replace("\"main\"", "\"agent-0\"");
+    let copy = r#"{"type":"agent.message.appended","message":{"message":{"role":"assistant","content":[{"type":"text","text":"a"}]}}}"#;
+    let (undo, clear) = (line("context.undo", ",\"count\":1"), line("context.clear", ""));
+    let compacted = line("context.apply_compaction", ",\"summary\":\"s\"");
+    let format = Format::KimiWire;
+    for (name, lines, want) in [
+        ("blocks of a step", vec![&*a, &b, &done], "assistant:a/b"),
+        ("steps", vec![&*a, &done, &c, &done], "assistant:a assistant:c"),
+        (
+            "a step that failed",
+            vec![&*user, &a, &failed, &c, &done],
+            "!user:u !assistant:a assistant:c",
+        ),
+        ("who speaks", vec![&*user, &a, &done, &hook], "!user:u assistant:a !host:h"),
+        ("a sub-agent's", vec![&*side, &done], "!assistant:a"),
+        ("copies", vec![&*a, &done, copy], "assistant:a"),
+        ("undone", vec![&*user, &a, &done, &undo, &c, &done], "!user:u !assistant:a assistant:c"),
+        ("cleared", vec![&*a, &done, &clear, &c, &done], "!assistant:a assistant:c"),
+        ("compacted", vec![&*a, &done, &compacted], "assistant:a !system:s"),
+    ] {
+        check(name, format, &lines, want);
+    }
+}
+
+#[test]
+fn kimi_streams() {
+    let says = r#"{"role":"assistant","content":"a","tool_calls":[{"type":"function","id":"1","function":{"name":"Bash","arguments":"{\"command\":\"ls\"}"}}]}"#;
+    let result = r#"{"role":"tool","tool_call_id":"1","content":"r"}"#;
+    let hint = r#"{"role":"meta","type":"session.resume_hint","session_id":"s","content":"x"}"#;
+    let format = Format::KimiStream;
+    for (name, lines, want) in [
+        ("a call", vec![says, result], "assistant:a !tool:{\"command\":\"ls\"} !tool:r"),
+        ("the end", vec![r#"{"role":"assistant","content":"b"}"#, hint], "assistant:b"),
+    ] {
+        check(name, format, &lines, want);
+    }
 }

@@ -84,11 +84,14 @@ fn times_are_read_where_there_are_any() {
             "acp/v1_turn.jsonl",
             "acp/v2_draft_turn.jsonl",
             "amp/stream.jsonl",
+            "antigravity/stream.jsonl",
             "claude_code/stream.jsonl",
             "cline/run_stream.jsonl",
             "codex/exec_stream.jsonl",
             "cursor/stream.jsonl",
             "droid/exec_result.json",
+            "kimi/stream.jsonl",
+            "kiro/session.jsonl",
         ];
         let messages = read_chunks(format, [&*sample(name)], &marked).0;
         let last = messages.iter().rfind(|message| message.text == FINAL).unwrap();
@@ -101,8 +104,9 @@ fn times_are_read_where_there_are_any() {
 #[test]
 fn single_lines_are_understood() {
     use Mark::{Notice, Prompt};
-    let call = |id: &str, name: &str| Mark::Call { id: id.into(), name: name.into() };
-    let result = |id: &str| Mark::Result { id: id.into(), ids: Vec::new() };
+    let call =
+        |id: &str, name: &str| Mark::Call { id: id.into(), name: name.into(), reports: false };
+    let result = |id: &str| Mark::Result { id: id.into(), ids: Vec::new(), receipt: None };
     let claude = |rest: &str| format!(r#"{{"sessionId":"S1","uuid":"u",{rest}}}"#);
     let user =
         |content: &str| format!(r#""type":"user","message":{{"role":"user","content":{content}}}"#);
@@ -190,7 +194,7 @@ fn each_sample_has_its_turns_calls_and_answers() {
 proptest! {
     #[test]
     fn any_line_can_be_looked_at(line: Vec<u8>) {
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             let _seen = summarize(format, &line, Some("S1"));
         }
     }

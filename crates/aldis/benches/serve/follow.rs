@@ -34,6 +34,8 @@ pub(crate) enum Reads {
     All,
     /// Everything, as well as it can: it counts the ids and comes back when the server goes away.
     Ids { log: PathBuf },
+    /// Everything behind this id; every id is written down with what it is about.
+    Behind { after: String, log: PathBuf },
     /// Everything, for the first timeout of each channel, whose deadlines are listed there.
     Late { deadlines: PathBuf },
     /// One channel each.
@@ -58,6 +60,8 @@ pub(crate) struct Report {
 #[derive(Default)]
 struct Seen {
     ids: Vec<u64>,
+    /// Ids as they came, and what each is about.
+    about: Vec<(String, String)>,
     late: Vec<f64>,
     gaps: usize,
     resumed: usize,
@@ -74,6 +78,10 @@ pub(crate) fn work(order: &Order) -> io::Result<Report> {
     });
     thread::sleep(Duration::from_secs_f64(order.seconds).saturating_sub(began.elapsed()));
     drop(idle);
+    if let Reads::Behind { log, .. } = &order.reads {
+        let about = seen.iter().flat_map(|seen| &seen.about);
+        fs::write(log, about.map(|(id, run)| format!("{id} {run}\n")).collect::<String>())?;
+    }
     if let Reads::Ids { log } = &order.reads {
         let ids = seen.iter().flat_map(|seen| &seen.ids);
         fs::write(log, ids.map(|id| format!("{id}\n")).collect::<String>())?;
@@ -81,7 +89,7 @@ pub(crate) fn work(order: &Order) -> io::Result<Report> {
     let mut late: Vec<f64> = seen.iter().flat_map(|seen| &seen.late).copied().collect();
     late.sort_by(f64::total_cmp);
     Ok(Report {
-        events: seen.iter().map(|seen| seen.ids.len()).sum(),
+        events: seen.iter().map(|seen| seen.ids.len().max(seen.about.len())).sum(),
         gaps: seen.iter().map(|seen| seen.gaps).sum(),
         timeouts: late.len(),
         late_median: share(&late, 0.5),
@@ -96,11 +104,12 @@ fn client(order: &Order, number: usize, began: Instant) -> Seen {
     let mut seen = Seen::default();
     let mut deadlines = match &order.reads {
         Reads::Late { deadlines } => read_deadlines(deadlines),
-        Reads::All | Reads::Ids { .. } | Reads::Own => BTreeMap::new(),
+        Reads::All | Reads::Behind { .. } | Reads::Ids { .. } | Reads::Own => BTreeMap::new(),
     };
     let over = || began.elapsed().as_secs_f64() > order.seconds;
     while !over() {
-        let query = match order.reads {
+        let query = match &order.reads {
+            Reads::Behind { after, .. } => format!("?after={after}"),
             Reads::Own => format!("?channel={}", name(number)),
             Reads::All | Reads::Ids { .. } | Reads::Late { .. } => String::new(),
         };
@@ -111,7 +120,8 @@ fn client(order: &Order, number: usize, began: Instant) -> Seen {
             let left = Duration::from_secs_f64(order.seconds).saturating_sub(began.elapsed());
             stream.wait_at_most(left).ok();
             // A connection that breaks is taken up again.
-            read(&mut stream, &mut seen, &mut deadlines, &over).ok();
+            let keeps = matches!(order.reads, Reads::Behind { .. });
+            read(&mut stream, &mut seen, (&mut deadlines, keeps), &over).ok();
         }
         thread::sleep(AGAIN_AFTER);
     }
@@ -121,12 +131,16 @@ fn client(order: &Order, number: usize, began: Instant) -> Seen {
 fn read(
     stream: &mut Connection,
     seen: &mut Seen,
-    deadlines: &mut BTreeMap<String, i64>,
+    (deadlines, keeps): (&mut BTreeMap<String, i64>, bool),
     over: &dyn Fn() -> bool,
 ) -> io::Result<()> {
     while !over() {
         let line = stream.line()?;
-        if let Some(id) = line.strip_prefix("id: ") {
+        if keeps && let Some(data) = line.strip_prefix("data: ") {
+            let event: Value = serde_json::from_str(data).map_err(io::Error::other)?;
+            let member = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            seen.about.push((member("id"), member("subject")));
+        } else if let Some(id) = line.strip_prefix("id: ") {
             seen.ids.extend(id.parse::<u64>().ok());
         } else if line == "event: gap" {
             seen.gaps += 1;

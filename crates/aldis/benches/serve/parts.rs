@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::follow::{self, Reads};
 use crate::load::{self, Report, Work, share};
 use crate::server::Server;
-use crate::{http::Address, kills, streams};
+use crate::{http::Address, kills, replicas, streams};
 
 pub(crate) const CHANNELS: usize = 10_000;
 const CONNECTIONS: usize = 64;
@@ -55,6 +55,9 @@ pub(crate) fn main() -> io::Result<ExitCode> {
     }
     if wanted("kills") {
         kills::measure(&mut bars)?;
+    }
+    if wanted("replicas") {
+        replicas::measure(&mut bars)?;
     }
     let failed = bars.missed && args.iter().any(|arg| arg == "--check");
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

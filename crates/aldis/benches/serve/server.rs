@@ -19,6 +19,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> io::Result<Self> {
+        Self::start_on(None)
+    }
+
+    /// Starts a server on a database that others use, too.
+    pub(crate) fn start_on(store: Option<&str>) -> io::Result<Self> {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         fs::write(
             directory.path().join("serve.toml"),
@@ -27,7 +32,7 @@ impl Server {
         // One that is free now: after a crash the clients find the server where it was.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let host = format!("127.0.0.1:{port}");
-        let child = start(directory.path(), &host)?;
+        let child = start(directory.path(), &host, store)?;
         let token = fs::read_to_string(state(directory.path()).join("serve.token"))?;
         let address = Address { host, token: token.trim().to_owned() };
         Ok(Self { directory, child, address })
@@ -40,7 +45,7 @@ impl Server {
     }
 
     pub(crate) fn start_again(&mut self) -> io::Result<()> {
-        self.child = start(self.directory.path(), &self.address.host)?;
+        self.child = start(self.directory.path(), &self.address.host, None)?;
         Ok(())
     }
 
@@ -95,9 +100,10 @@ fn state(directory: &Path) -> PathBuf {
     directory.join("state")
 }
 
-fn start(directory: &Path, host: &str) -> io::Result<Child> {
+fn start(directory: &Path, host: &str, store: Option<&str>) -> io::Result<Child> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_aldis"))
         .env_clear()
+        .envs(store.map(|store| ("ALDIS_STORE", store)))
         .current_dir(directory)
         .arg("--state-dir")
         .arg(state(directory))

@@ -10,6 +10,8 @@ use aldis_transcript::Input as OutputFormat;
 use tempfile::NamedTempFile;
 
 use crate::settings::prompt_by::PromptBy;
+use crate::settings::remote::{SERVER, TOKEN};
+use crate::settings::system::System;
 
 /// How to start an agent.
 #[derive(Clone, Debug)]
@@ -30,8 +32,6 @@ pub struct AgentCommand {
 pub(crate) const SESSION: &str = "{session}";
 /// How long the name of a session may be.
 const SESSION_MAX: usize = 128;
-/// What runs checks.
-const SHELL: &str = "/bin/sh";
 
 /// A process to be started.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct JobLaunch {
     pub variables: Vec<(&'static str, String)>,
     /// The run it belongs to: it can be found by that if we crash before its identity is stored.
     pub run: RunId,
+    /// The worker that runs it, if one does: others leave it alone.
+    pub worker: Option<String>,
 }
 
 /// What to run.
@@ -80,6 +82,11 @@ pub(crate) fn owner_mark(run: &RunId) -> Mark {
     Mark::derive(&format!("run {run}"))
 }
 
+/// Returns what marks every process of a worker.
+pub(crate) fn worker_mark(worker: &str) -> Mark {
+    Mark::derive(&format!("worker {worker}"))
+}
+
 impl JobLaunch {
     /// Starts the process.
     ///
@@ -89,15 +96,23 @@ impl JobLaunch {
     pub(crate) fn start(&self) -> Result<Started, StartFailure> {
         let mut words = match &self.what {
             Program::Agent { command, .. } => command.command.clone(),
-            Program::Check(check) => [SHELL, "-c", check].map(OsString::from).to_vec(),
+            Program::Check(check) => {
+                let [shell, option] = System::CURRENT.shell();
+                [shell, option, check].map(OsString::from).to_vec()
+            }
         }
         .into_iter();
         let mut launch = Launch::new(words.next().unwrap_or_default());
         launch.args = words.collect();
         launch.cwd.clone_from(&self.directory);
-        launch.owner = Some(owner_mark(&self.run));
-        launch.environment.set =
-            self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        launch.owner = Some(match &self.worker {
+            Some(worker) => worker_mark(worker),
+            None => owner_mark(&self.run),
+        });
+        // What it reports is for the run here, whatever server is named for other sessions.
+        let here = [SERVER, TOKEN].map(|name| (name.into(), OsString::new()));
+        let own = self.variables.iter().map(|(name, value)| (name.into(), value.into()));
+        launch.environment.set = here.into_iter().chain(own).collect();
         let mut file = None;
         if let Program::Agent { command, prompt } = &self.what {
             launch.terminal = command.pty;

@@ -5,19 +5,22 @@
 //! own, which goes with it. Names come after `--` and lists are separated by NUL. Looking changes
 //! nothing, and partial work is kept without touching the index, the work tree or the current branch.
 
+mod checkout;
 mod history;
+mod remote;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use aldis_machine::phases::digest;
 use aldis_machine::run::WorkTree;
-use aldis_process::{BoundedError, BoundedOutput, Cancellation, run_cancellable};
+use aldis_process::{BoundedError, BoundedOutput, Cancellation, Mark, run_cancellable};
+
+pub(crate) use self::remote::Push;
 
 /// Settings that keep a repository's own configuration from running anything.
 const SAFE: [&str; 5] = [
@@ -69,6 +72,8 @@ pub(crate) struct Git {
     directory: PathBuf,
     /// Ends calls that nobody waits for any more.
     cancellation: Cancellation,
+    /// The run it works for: whoever takes that over ends calls of a coordinator that was killed.
+    owner: Option<Mark>,
 }
 
 /// Why git did not do what it was asked.
@@ -98,14 +103,19 @@ impl Git {
 
     /// As [`around`](Self::around), for whoever may lose interest.
     pub(crate) fn around_until(directory: &Path, cancellation: Cancellation) -> Option<Self> {
-        let here = Self { directory: directory.to_owned(), cancellation };
+        let here = Self { directory: directory.to_owned(), cancellation, owner: None };
         let root = here.text(&["rev-parse", "--show-toplevel"]).ok()?;
         Some(here.at(Path::new(&root)))
     }
 
     /// Returns another work tree of the repository, cancelled together with this one.
     pub(crate) fn at(&self, directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), cancellation: self.cancellation.clone() }
+        Self { directory: directory.to_owned(), ..self.clone() }
+    }
+
+    /// Returns it as it works for the owner of this mark.
+    pub(crate) fn owned_by(self, owner: Mark) -> Self {
+        Self { owner: Some(owner), ..self }
     }
 
     /// Returns the root of the work tree.
@@ -171,7 +181,7 @@ impl Git {
             _ => return None,
         };
         let name = entry.splitn(fields, |byte| *byte == b' ').nth(fields - 1)?;
-        Some(self.directory.join(OsStr::from_bytes(name)))
+        Some(self.directory.join(file_name(name)))
     }
 
     /// Whether what was committed, staged or changed since a commit holds conflict markers.
@@ -336,7 +346,11 @@ impl Git {
     /// Fails if git refuses for another reason, such as uncommitted changes in the same files.
     pub(crate) fn merge(&self, branch: &str, message: &str) -> Result<Merge, GitError> {
         let args = ["merge", "--quiet", "--no-ff", "--no-verify", "-m", message, "--", branch];
-        let merged = self.run(&args, &IDENTITY.map(as_words));
+        self.merged(self.run(&args, &IDENTITY.map(as_words)))
+    }
+
+    /// Says how a merge went, and undoes one that stopped halfway.
+    fn merged(&self, merged: Result<BoundedOutput, GitError>) -> Result<Merge, GitError> {
         let Err(refused) = merged else { return Ok(Merge::Done) };
         let conflicts = self.run(&["diff", "--name-only", "--diff-filter=U", "-z"], &[])?;
         let files: Vec<String> = conflicts
@@ -378,7 +392,7 @@ impl Git {
     ) -> Result<BoundedOutput, GitError> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
-            if name.as_bytes().starts_with(b"GIT_") {
+            if name.as_encoded_bytes().starts_with(b"GIT_") {
                 command.env_remove(name);
             }
         }
@@ -386,12 +400,24 @@ impl Git {
         command.args(args).current_dir(&self.directory);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         command.envs(env.iter().copied());
+        self.owner.iter().for_each(|owner| owner.put_on(&mut command));
         Ok(run_cancellable(command, DEADLINE, OUTPUT_MAX, &self.cancellation)?)
     }
 }
 
 fn as_words<'a>((name, value): (&'a str, &'a str)) -> (&'a str, &'a OsStr) {
     (name, OsStr::new(value))
+}
+
+/// The name of a file as git prints it: bytes on Unix, UTF-8 elsewhere.
+#[cfg(unix)]
+fn file_name(bytes: &[u8]) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
+}
+
+#[cfg(not(unix))]
+fn file_name(bytes: &[u8]) -> OsString {
+    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 fn trimmed(output: &BoundedOutput) -> String {

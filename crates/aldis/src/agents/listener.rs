@@ -20,7 +20,7 @@ const LINE_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) enum Report {
     /// Signals and near misses.
-    Found(Found),
+    Found(MessageFindings),
     /// Something the host reported about itself.
     Host(HostEvent),
     /// Something to show.
@@ -36,7 +36,7 @@ pub(crate) enum Report {
 
 /// What was found in one message.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct MessageFindings {
     /// Counts the messages of a transcript from 0; 0 for text.
     pub(crate) message: u64,
     /// The line of the transcript; `None` for text.
@@ -47,7 +47,7 @@ pub(crate) struct Found {
     pub(crate) findings: Vec<Finding>,
 }
 
-type Sink<'s> = dyn FnMut(Report) + 's;
+type ReportSink<'s> = dyn FnMut(Report) + 's;
 
 /// Finds signals in a whole message.
 pub(crate) type Matcher<'r> = &'r dyn Fn(&[u8], &Origin) -> Vec<Finding>;
@@ -106,14 +106,14 @@ impl<'r> Listening<'r> {
     }
 
     /// Reports what is in one message of a transcript.
-    fn message(&self, message: Message, sink: &mut Sink<'_>) {
+    fn message(&self, message: Message, sink: &mut ReportSink<'_>) {
         let Message { index, entry, origin, mut text, .. } = message;
         if self.foreign || origin.may_signal() {
             let findings = self.scan(text.as_bytes(), &origin);
             if !findings.is_empty() {
                 let text = if self.keep_text { std::mem::take(&mut text) } else { String::new() };
                 let text = text.into_bytes();
-                sink(Report::Found(Found { message: index, entry, text, findings }));
+                sink(Report::Found(MessageFindings { message: index, entry, text, findings }));
             }
         }
         if self.words {
@@ -168,7 +168,7 @@ impl<'r> Listener<'r> {
     }
 
     /// Reads the next chunk, which came at this time.
-    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
+    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut ReportSink<'_>) {
         let Some((head, read_as_text)) = &mut self.beginning else {
             return self.read(bytes, now, sink);
         };
@@ -182,7 +182,7 @@ impl<'r> Listener<'r> {
     }
 
     /// Takes a silence as the end of a message of plain text.
-    pub(crate) fn pause(&mut self, sink: &mut Sink<'_>) {
+    pub(crate) fn pause(&mut self, sink: &mut ReportSink<'_>) {
         if let Some((head, read_as_text)) = &self.beginning
             && *read_as_text < head.len()
         {
@@ -198,7 +198,7 @@ impl<'r> Listener<'r> {
     }
 
     /// There will be no more. Returns how many lines of a transcript could not be read.
-    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut Sink<'_>) -> u64 {
+    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut ReportSink<'_>) -> u64 {
         if let Some((head, read_as_text)) = &self.beginning
             && *read_as_text < head.len()
         {
@@ -228,7 +228,7 @@ impl<'r> Listener<'r> {
         &mut self,
         (format, text): (Option<Format>, usize),
         now: Timestamp,
-        sink: &mut Sink<'_>,
+        sink: &mut ReportSink<'_>,
     ) {
         let Some((head, read_as_text)) = self.beginning.take() else { return };
         let text = match format {
@@ -260,7 +260,7 @@ impl<'r> Listener<'r> {
     }
 
     /// Reads on, once it is known what it is.
-    fn read(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
+    fn read(&mut self, bytes: &[u8], now: Timestamp, sink: &mut ReportSink<'_>) {
         let how = &self.how;
         match &mut self.transcript {
             None => self.read_text(bytes, sink),
@@ -268,7 +268,7 @@ impl<'r> Listener<'r> {
         }
     }
 
-    fn read_text(&mut self, bytes: &[u8], sink: &mut Sink<'_>) {
+    fn read_text(&mut self, bytes: &[u8], sink: &mut ReportSink<'_>) {
         if let Some((_, events)) = &mut self.events {
             events.push(bytes);
         }
@@ -276,7 +276,7 @@ impl<'r> Listener<'r> {
     }
 }
 
-fn take(how: &Listening<'_>, output: Output, sink: &mut Sink<'_>) {
+fn take(how: &Listening<'_>, output: Output, sink: &mut ReportSink<'_>) {
     match output {
         Output::Event(event) => sink(Report::Host(event)),
         // Nobody asked for them.
@@ -303,7 +303,7 @@ struct PlainText<'r> {
 }
 
 impl<'r> PlainText<'r> {
-    fn push(&mut self, how: &Listening<'r>, bytes: &[u8], sink: &mut Sink<'_>) {
+    fn push(&mut self, how: &Listening<'r>, bytes: &[u8], sink: &mut ReportSink<'_>) {
         if how.keep_text || how.matcher.is_some() {
             return self.whole.extend_from_slice(bytes);
         }
@@ -325,7 +325,7 @@ impl<'r> PlainText<'r> {
 
     /// Reports what can be put in text order already, so that a long text takes no more memory than a
     /// short one.
-    fn settle(&mut self, settled: u64, sink: &mut Sink<'_>) {
+    fn settle(&mut self, settled: u64, sink: &mut ReportSink<'_>) {
         if settled == self.settled {
             return;
         }
@@ -339,11 +339,11 @@ impl<'r> PlainText<'r> {
     }
 
     /// Ends the message, if one has begun.
-    fn end(&mut self, how: &Listening<'r>, sink: &mut Sink<'_>) {
+    fn end(&mut self, how: &Listening<'r>, sink: &mut ReportSink<'_>) {
         if !self.whole.is_empty() {
             let text = std::mem::take(&mut self.whole);
             let findings = how.scan(&text, &Origin::assistant());
-            sink(Report::Found(Found { message: 0, entry: None, text, findings }));
+            sink(Report::Found(MessageFindings { message: 0, entry: None, text, findings }));
         }
         if !self.line.is_empty() {
             sink(shown(&std::mem::take(&mut self.line)));
@@ -356,11 +356,11 @@ impl<'r> PlainText<'r> {
         self.base = self.here;
     }
 
-    fn report(&self, mut findings: Vec<Finding>, sink: &mut Sink<'_>) {
+    fn report(&self, mut findings: Vec<Finding>, sink: &mut ReportSink<'_>) {
         if !findings.is_empty() {
             findings.iter_mut().for_each(|finding| self.base.shift(finding));
             let text = Vec::new();
-            sink(Report::Found(Found { message: 0, entry: None, text, findings }));
+            sink(Report::Found(MessageFindings { message: 0, entry: None, text, findings }));
         }
     }
 }
@@ -408,7 +408,7 @@ pub(crate) fn newlines(bytes: &[u8]) -> usize {
 }
 
 /// Gives out the lines that are complete, and keeps the rest.
-fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut Sink<'_>) {
+fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut ReportSink<'_>) {
     rest.extend_from_slice(bytes);
     let too_long = |length| (length > LINE_MAX).then_some(length);
     let lines = memchr::memrchr(b'\n', rest).map(|at| at + 1);
@@ -443,7 +443,7 @@ mod tests {
         r#""content":[{"type":"text","text":"<event topic=\"agent.said\">x</event>"}]}}"#
     );
 
-    fn raw(found: &Found) -> Vec<String> {
+    fn raw(found: &MessageFindings) -> Vec<String> {
         let signals = found.findings.iter().filter_map(Finding::signal);
         signals.map(|signal| signal.raw.clone()).collect()
     }

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use aldis_signal::redact::Redactor;
@@ -69,12 +68,25 @@ impl LoggedAgent {
 /// Opens what a supervisor in the background prints: its own words, not those of its agents.
 pub(crate) fn of_supervisor(state: &Path, run: &RunId) -> io::Result<File> {
     let directory = all(state).join(run.as_str());
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+    create_private(&directory)?;
     append(&directory.join("supervisor.log"))
 }
 
+/// Makes a directory for its owner alone.
+fn create_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn numbered(name: &str, number: usize) -> String {
@@ -106,7 +118,7 @@ impl OutputLog {
     pub(crate) fn of_agent(state: &Path, run: &RunId, agent: &LoggedAgent) -> Self {
         let directory = all(state).join(run.as_str());
         let name = agent.file_name();
-        let _there = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        let _there = create_private(&directory);
         let mut log = Self {
             directory,
             name,

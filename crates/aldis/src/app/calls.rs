@@ -6,6 +6,8 @@
 
 pub(crate) mod answer;
 pub(crate) mod caller;
+pub(crate) mod checked;
+pub(crate) mod elsewhere;
 
 use aldis_engine::{AnyHandle, CallRecord, Engine, EngineError, Handle};
 use aldis_machine::calls::{Call, Need, Reported};
@@ -17,7 +19,7 @@ use aldis_signal::signal::{Signal, Via};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
-use self::answer::{CallReply, Refused, Rule};
+use self::answer::{CallReply, RefusalRule, Refused};
 use self::caller::{Caller, CallerError};
 use crate::hosts;
 
@@ -61,7 +63,7 @@ pub(crate) fn unavailable(error: &str) -> CallReply {
 fn not_recorded(error: &str) -> Refused {
     let reason = format!("the report was not recorded: {error}");
     let remedy = "report in your final message, as your prompt shows";
-    Refused::new(Rule::StoreUnavailable, reason, remedy)
+    Refused::new(RefusalRule::StoreUnavailable, reason, remedy)
 }
 
 fn try_call(
@@ -95,15 +97,27 @@ fn try_call(
         subagent: caller.subagent,
         ..CallRecord::new(now, caller.via, without_secrets(&call))?
     };
+    let is_checked = is_checked(&run, &record.call);
     let known = engine.record_call(now, &id, &record)?.unwrap_or(record);
-    Ok(CallReply::accepted(id.as_str(), Some(known.id), judged.next))
+    let reply = CallReply::accepted(id.as_str(), Some(known.id), judged.next);
+    match is_checked {
+        true => Ok(checked::with_check(engine, &id, reply)?),
+        false => Ok(reply),
+    }
+}
+
+/// Whether a check decides about a claim that somebody runs at once.
+fn is_checked(run: &AnyHandle, call: &Call) -> bool {
+    let AnyHandle::Run(run) = run else { return false };
+    let works = *run.state().status() == run::Status::Working;
+    works && run.state().setup().config.has_check() && matches!(call, Call::Complete { .. })
 }
 
 /// Refuses what would not count at the stop, because of the way it comes.
 fn check_way(run: &AnyHandle, caller: &Caller, call: &Call) -> Result<(), Refused> {
     let accept = match run {
         AnyHandle::Delivery(run) => run.state().run().config.accept,
-        AnyHandle::Phases(run) => run.state().config.accept,
+        AnyHandle::Phases(run) => run.state().config().accept,
         AnyHandle::Run(run) => run.state().setup().config.accept,
         AnyHandle::Turns(_) => Via::Said,
     };
@@ -111,7 +125,7 @@ fn check_way(run: &AnyHandle, caller: &Caller, call: &Call) -> Result<(), Refuse
         return Ok(());
     }
     let reason = hosts::calls::hint(call.tool(), caller.via, accept);
-    Err(Refused::new(Rule::Unattested, reason, "call the tool of the MCP server aldis"))
+    Err(Refused::new(RefusalRule::Unattested, reason, "call the tool of the MCP server aldis"))
 }
 
 /// Takes what looks like a secret out of the words of a call.
@@ -138,7 +152,7 @@ fn check_words(call: &Call) -> Result<(), Refused> {
     };
     let tool = call.tool();
     let remedy = format!("call `{tool}` again, in your own words");
-    Err(Refused::new(Rule::BadArguments, format!("`{tool}`: {what}"), remedy))
+    Err(Refused::new(RefusalRule::BadArguments, format!("`{tool}`: {what}"), remedy))
 }
 
 /// A call for a supervised run: everything counts when its agent stops.
@@ -149,7 +163,7 @@ fn in_run(state: &run::State, caller: &Caller, call: &Call) -> Result<Judged, Ca
     }
     let config = &state.setup().config;
     let next = match call {
-        Call::Complete { .. } if config.verify => {
+        Call::Complete { .. } if config.has_check() => {
             format!("{AT_THE_STOP}. The check of this run then decides; status shows the result.")
         }
         Call::Complete { .. } => format!("{AT_THE_STOP}."),
@@ -178,7 +192,7 @@ fn in_phases(
             return Ok(Judged { keep: true, next: next.to_owned() });
         }
         Reported::Nothing => {
-            let phase = &state.phase;
+            let phase = state.phase();
             let next = format!("Phase {phase} keeps no progress. Go on working.");
             return Ok(Judged { keep: false, next });
         }
@@ -188,7 +202,7 @@ fn in_phases(
         signal.origin = aldis_signal::Origin::new(aldis_signal::message::Role::Subagent);
     }
     let mut after = state.clone();
-    let session = state.session.clone().or_else(|| Some("call".to_owned()));
+    let session = state.session().map(str::to_owned).or_else(|| Some("call".to_owned()));
     let findings = vec![call_finding(&signal, &[], now)];
     let event = if caller.subagent {
         let (agent, fresh_token) = (None, None);
@@ -200,12 +214,13 @@ fn in_phases(
     let decision = outcome.decision();
     let seen = decision.map(|decision| &*decision.evidence).unwrap_or_default();
     if let Some(refused) = refused_in(seen, &signal) {
-        let remedy = format!("work on phase {}, and call `complete` when it is done", state.phase);
+        let remedy =
+            format!("work on phase {}, and call `complete` when it is done", state.phase());
         return Err(refused_by_machine(refused, &signal, remedy).into());
     }
-    let next = match (after.is_live(), after.phase == state.phase) {
+    let next = match (after.is_live(), after.phase() == state.phase()) {
         (false, _) => format!("{AT_THE_STOP}. It ends the run."),
-        (true, false) => format!("{AT_THE_STOP}. Phase {} is next.", after.phase),
+        (true, false) => format!("{AT_THE_STOP}. Phase {} is next.", after.phase()),
         (true, true) => format!("{AT_THE_STOP}."),
     };
     Ok(Judged { keep: true, next })
@@ -265,7 +280,7 @@ fn working(
     if let Some(number) = caller.agent {
         let agent = agents.get(&number).ok_or_else(|| {
             let reason = format!("agent {number} is no longer at work in this delivery");
-            Refused::new(Rule::RunEnded, reason, "nothing more is needed: end your turn")
+            Refused::new(RefusalRule::RunEnded, reason, "nothing more is needed: end your turn")
         })?;
         return Ok((number, agent.role));
     }
@@ -277,7 +292,7 @@ fn working(
     match (found.next(), found.next()) {
         (Some((number, agent)), None) => Ok((*number, agent.role)),
         _ => Err(Refused::new(
-            Rule::NoRun,
+            RefusalRule::NoRun,
             "which agent of this delivery calls is not known",
             "name your task in `task`; or report in your final message, as your prompt shows",
         )),
@@ -302,12 +317,12 @@ fn end_turn(
 ) -> Result<CallReply, CallerError> {
     let unknown = || {
         let reason = format!("there is no open channel `{channel}`");
-        Refused::new(Rule::NoRun, reason, "name the channel as your notification did")
+        Refused::new(RefusalRule::NoRun, reason, "name the channel as your notification did")
     };
     let id = RunId::new(channel).map_err(|_| unknown())?;
     let Some(agent) = caller.name.clone() else {
         return Err(Refused::new(
-            Rule::NoRun,
+            RefusalRule::NoRun,
             "which agent of the channel calls is not known",
             "set ALDIS_AGENT to its name, or use a token of `aldis token new --agent NAME`",
         )
@@ -319,18 +334,12 @@ fn end_turn(
         }
         run => run?,
     };
+    if !caller.reaches(run.id().as_str(), run.project()) {
+        return Err(unknown().into());
+    }
     let call = Call::EndTurn { channel: channel.to_owned(), turn };
-    let ends = turns::IncomingMessage {
-        signal: Some(Evidence {
-            what: "signal".to_owned(),
-            name: Some("TURN_COMPLETE".to_owned()),
-            quote: call.quote(),
-            via: caller.via,
-            ..Evidence::default()
-        }),
-        ..turns::IncomingMessage::default()
-    };
-    let event = turns::Event::Message { agent, turn, messages: vec![ends] };
+    let messages = vec![call.ends_turn(caller.via)];
+    let event = turns::Event::Message { agent, turn, messages };
     let outcome = engine.step(now, &mut run, event, None)?;
     let reply = outcome.replies().first().map(|reply| (*reply).clone()).unwrap_or_default();
     if !reply.turn_advanced {
@@ -338,7 +347,7 @@ fn end_turn(
             Some(reason) => format!("the turn was not yours to end: {}", reason.as_str()),
             None => "the turn was not yours to end".to_owned(),
         };
-        let rule = Rule::OtherSession;
+        let rule = RefusalRule::OtherSession;
         return Err(Refused::new(rule, reason, "wait for your turn").into());
     }
     let next = match reply.next_agent {
@@ -378,5 +387,9 @@ fn only_main(call: &Call) -> Refused {
 
 fn only_turns() -> Refused {
     let reason = "in a channel only turns are ended by a call";
-    Refused::new(Rule::NoRun, reason, "call `end_turn`, or write your message to the channel")
+    Refused::new(
+        RefusalRule::NoRun,
+        reason,
+        "call `end_turn`, or write your message to the channel",
+    )
 }

@@ -15,7 +15,7 @@ use aldis_store::{Driver, EffectFilter, Lease, Run, RunId, Source, StoreError};
 
 use crate::agents::command::owner_mark;
 use crate::coordinate::{lease, repository};
-use crate::hosts::state_file;
+use crate::hosts::{queue, state_file};
 use crate::view::run_view::{continue_command, is_supervised};
 
 /// How long an agent that was left behind has to stop.
@@ -81,6 +81,10 @@ pub(crate) fn command(
         Driver::Hook => {
             let mut answer = take()?;
             if let AnyHandle::Phases(handle) = &mut answer.run {
+                match queue::wake(engine, now, handle) {
+                    Ok(woken) => answer.decisions.extend(woken),
+                    Err(why) => warnings.push(why),
+                }
                 warnings.extend(state_file::refresh(engine, now, handle).err());
             }
             answer

@@ -7,10 +7,10 @@ use std::path::Path;
 use aldis_signal::{Finding, NearMiss, Origin, Reason, Signal};
 
 use self::words::{amount_words, label, said_by, warning_words};
-use crate::agents::listener::Found;
+use crate::agents::listener::MessageFindings;
 use crate::app::scan::{Amount, ScanOptions, Stopped};
 use crate::app::selection::Selection;
-use crate::app::source::Source;
+use crate::app::source::InputSource;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock::Stopwatch;
@@ -88,7 +88,7 @@ impl Telling {
         file: &Path,
         options: &ScanOptions<'_>,
     ) -> Result<(), Stopped> {
-        let mut source = Source::open(io, file, false).map_err(Stopped::Reading)?;
+        let mut source = InputSource::open(io, file, false).map_err(Stopped::Reading)?;
         let name = display::line(&file.display().to_string());
         let mut first_foreign = None;
         self.foreign = 0;
@@ -108,7 +108,7 @@ impl Telling {
         &mut self,
         io: &mut Io,
         file: &str,
-        found: &Found,
+        found: &MessageFindings,
         finding: &Finding,
         first_foreign: &mut Option<String>,
     ) -> Result<(), CommandError> {
@@ -140,7 +140,7 @@ impl Telling {
         &self,
         io: &mut Io,
         file: &str,
-        found: &Found,
+        found: &MessageFindings,
         signal: &Signal,
     ) -> Result<(), CommandError> {
         let paint = self.paint;
@@ -169,7 +169,7 @@ impl Telling {
         &self,
         io: &mut Io,
         file: &str,
-        found: &Found,
+        found: &MessageFindings,
         miss: &NearMiss,
     ) -> Result<(), CommandError> {
         let paint = self.paint;
@@ -199,7 +199,7 @@ impl Telling {
     fn tell_source(
         &self,
         io: &mut Io,
-        found: &Found,
+        found: &MessageFindings,
         finding: &Finding,
         label: &str,
     ) -> Result<usize, CommandError> {
@@ -261,7 +261,7 @@ impl Telling {
 }
 
 /// `file:entry, message N, line L` for transcripts, `file:line:column` for text.
-fn place_words(file: &str, found: &Found, finding: &Finding, origin: &Origin) -> String {
+fn place_words(file: &str, found: &MessageFindings, finding: &Finding, origin: &Origin) -> String {
     let place = finding.place();
     let mut words = match found.entry {
         Some(entry) => {

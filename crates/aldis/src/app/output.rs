@@ -10,10 +10,12 @@ use aldis_signal::time::Timestamp;
 use aldis_signal::{Role, Rules};
 use aldis_store::RunId;
 use aldis_transcript::Input;
+use aldis_transcript::events::{HostEvent, Zone};
 
 use crate::agents::listener::{Listener, Listening, Report};
 use crate::agents::output_log::LoggedAgent;
 use crate::app::source::is_same_file;
+use crate::view::live::tools::ToolCall;
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -28,8 +30,41 @@ pub(crate) enum Written {
         /// Whether the agent said it itself, and not one of its sub-agents.
         own: bool,
     },
+    /// It calls a tool.
+    Tool(WrittenCall),
+    /// A call ended: which, whether it failed, and its exit code.
+    ToolEnded(String, bool, Option<i64>),
     /// Its host's own lines, as they are kept.
     Raw(Vec<u8>),
+}
+
+/// A call of a tool, as its host reports it. Not fit for a terminal yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WrittenCall {
+    pub(crate) call: String,
+    pub(crate) name: String,
+    pub(crate) about: String,
+    pub(crate) is_command: bool,
+    pub(crate) lines: Option<(u64, u64)>,
+}
+
+impl WrittenCall {
+    /// Returns it as it is shown.
+    pub(crate) fn shown(&self) -> ToolCall<'_> {
+        let Self { call, name, about, is_command, lines } = self;
+        ToolCall { call, name, about, is_command: *is_command, lines: *lines }
+    }
+}
+
+/// How logs are read.
+#[derive(Clone, Copy, Debug)]
+enum ReadAs<'r> {
+    /// As they are kept.
+    Raw,
+    /// The words in them.
+    Words(&'r Rules),
+    /// Words and calls of tools.
+    Work(&'r Rules),
 }
 
 /// Reads the logs of a run, all that is there and then what is added.
@@ -38,8 +73,7 @@ pub(crate) struct OutputReader<'r> {
     run: RunId,
     /// The task whose agents are wanted.
     task: Option<String>,
-    /// Without rules, what is written is left as it is.
-    text_by: Option<&'r Rules>,
+    read_as: ReadAs<'r>,
     logs: BTreeMap<LoggedAgent, LogReader<'r>>,
 }
 
@@ -52,7 +86,13 @@ impl<'r> OutputReader<'r> {
         rules: Option<&'r Rules>,
     ) -> Self {
         let (state, task) = (state.to_owned(), task.map(str::to_owned));
-        Self { state, run: run.clone(), task, text_by: rules, logs: BTreeMap::new() }
+        let read_as = rules.map_or(ReadAs::Raw, ReadAs::Words);
+        Self { state, run: run.clone(), task, read_as, logs: BTreeMap::new() }
+    }
+
+    /// As [`new`](Self::new), with the tools that agents call.
+    pub(crate) fn with_tools(state: &Path, run: &RunId, rules: &'r Rules) -> Self {
+        Self { read_as: ReadAs::Work(rules), ..Self::new(state, run, None, None) }
     }
 
     /// Returns what was written since the last call, at most a piece of each agent's: nothing means
@@ -64,8 +104,8 @@ impl<'r> OutputReader<'r> {
     pub(crate) fn read(&mut self) -> io::Result<Vec<(LoggedAgent, Written)>> {
         for agent in LoggedAgent::all_of(&self.state, &self.run) {
             if self.task.is_none() || self.task == agent.task {
-                let text_by = self.text_by;
-                self.logs.entry(agent).or_insert_with(|| LogReader::new(text_by));
+                let read_as = self.read_as;
+                self.logs.entry(agent).or_insert_with(|| LogReader::new(read_as));
             }
         }
         let mut all = Vec::new();
@@ -82,7 +122,7 @@ impl<'r> OutputReader<'r> {
         for (agent, LogReader { words, .. }) in self.logs {
             if let Some(Words { listener, mut redactor }) = words {
                 listener.finish(NEVER, &mut |report| {
-                    all.extend(said(&mut redactor, report).map(|text| (agent.clone(), text)));
+                    all.extend(told(&mut redactor, report).map(|told| (agent.clone(), told)));
                 });
             }
         }
@@ -103,19 +143,22 @@ struct Words<'r> {
 }
 
 impl<'r> LogReader<'r> {
-    fn new(text_by: Option<&'r Rules>) -> Self {
-        let words = text_by.map(|rules| Words {
-            listener: Listener::new(Listening::live(rules, Input::Auto, true), None),
-            redactor: Redactor::default(),
-        });
-        Self { file: None, words }
+    fn new(read_as: ReadAs<'r>) -> Self {
+        let (rules, zone) = match read_as {
+            ReadAs::Raw => return Self { file: None, words: None },
+            ReadAs::Words(rules) => (rules, None),
+            ReadAs::Work(rules) => (rules, Some(Zone::utc())),
+        };
+        let listening = Listening::live(rules, Input::Auto, true);
+        let listener = Listener::new(listening, zone.as_ref());
+        Self { file: None, words: Some(Words { listener, redactor: Redactor::default() }) }
     }
 
     /// Reads until there is something to tell, or no more. `files` are newest first.
     fn read(&mut self, files: &[PathBuf]) -> io::Result<Vec<Written>> {
-        let mut told = Vec::new();
+        let mut all = Vec::new();
         let mut piece = vec![0; PIECE];
-        while told.is_empty() {
+        while all.is_empty() {
             // Looked for first: what is written until then is still read from the file at hand.
             let next = self.next(files)?;
             let length = self.file.as_mut().map_or(Ok(0), |file| file.read(&mut piece))?;
@@ -128,15 +171,15 @@ impl<'r> LogReader<'r> {
                         opened => Some(opened?),
                     };
                 }
-                (None, _) => told.push(Written::Raw(piece[..length].to_vec())),
+                (None, _) => all.push(Written::Raw(piece[..length].to_vec())),
                 (Some(Words { listener, redactor }), _) => {
                     listener.push(&piece[..length], NEVER, &mut |report| {
-                        told.extend(said(redactor, report));
+                        all.extend(told(redactor, report));
                     });
                 }
             }
         }
-        Ok(told)
+        Ok(all)
     }
 
     /// Returns the file that comes after the one at hand, or the oldest.
@@ -155,10 +198,19 @@ impl<'r> LogReader<'r> {
 /// The time matters only to what hosts report about themselves.
 const NEVER: Timestamp = Timestamp::from_millis(0);
 
-/// Returns what an agent said. Prompts, tools and what a host says about itself are only in its own
-/// lines.
-fn said(redactor: &mut Redactor, report: Report) -> Option<Written> {
-    let Report::Text { origin, text, .. } = report else { return None };
+/// Returns what an agent said, and the tools that it called where its host's reports are read. Prompts
+/// and what a host says about itself are only in its own lines.
+fn told(redactor: &mut Redactor, report: Report) -> Option<Written> {
+    let (origin, text) = match report {
+        Report::Text { origin, text, .. } => (origin, text),
+        Report::Host(HostEvent::Tool { call, name, about, is_command, lines }) => {
+            return Some(Written::Tool(WrittenCall { call, name, about, is_command, lines }));
+        }
+        Report::Host(HostEvent::ToolEnded { call, failed, exit_code }) => {
+            return Some(Written::ToolEnded(call, failed, exit_code));
+        }
+        _ => return None,
+    };
     if text.is_empty() || !matches!(origin.role, Role::Assistant | Role::Subagent) {
         return None;
     }
@@ -191,7 +243,7 @@ mod tests {
                 }
                 all.extend(told.into_iter().flat_map(|(_, written)| match written {
                     Written::Raw(bytes) => bytes,
-                    Written::Text { text, .. } => panic!("{text}"),
+                    other => panic!("{other:?}"),
                 }));
             }
             String::from_utf8(all).unwrap()

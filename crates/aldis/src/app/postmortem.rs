@@ -7,7 +7,6 @@ mod checks;
 mod claims;
 mod find;
 mod session;
-mod shell;
 mod waits;
 
 use std::collections::HashMap;
@@ -19,12 +18,12 @@ use aldis_transcript::activity::EntryPlace;
 use aldis_transcript::events::Zone;
 use aldis_transcript::{Format, Output, Reader};
 
-pub(crate) use self::find::{Candidate, Found, everywhere, named, title};
-use self::session::Session;
-use crate::app::source::{Next, Source};
+pub(crate) use self::find::{Candidate, FoundTranscripts, everywhere, named, title};
+use self::session::SessionFold;
+use crate::app::source::{InputSource, Next};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::view::wire::postmortem::{PostmortemLine, Verdict};
+use crate::view::wire::postmortem::PostmortemLine;
 
 /// How to read.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ impl Reading<'_> {
     pub(crate) fn all(
         &self,
         io: &mut Io,
-        found: Found,
+        found: FoundTranscripts,
         progress: &mut dyn FnMut(u64),
     ) -> Postmortem {
         let mut postmortem = Postmortem { unread: found.unread, ..Postmortem::default() };
@@ -80,9 +79,9 @@ impl Reading<'_> {
         candidate: &Candidate,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Option<(PostmortemLine, bool)>, CommandError> {
-        let mut source = Source::open(io, &candidate.path, false)?;
+        let mut source = InputSource::open(io, &candidate.path, false)?;
         let mut room = vec![0; ROOM];
-        let mut fold = Session::new(self.since);
+        let mut fold = SessionFold::new(self.since);
         let mut reader: Option<Reader<'_>> = None;
         let mut format = Format::Text;
         let may_matter = |line: &[u8]| self.rules.may_match_json(line);
@@ -115,7 +114,7 @@ impl Reading<'_> {
         Ok(line)
     }
 
-    fn take(&self, fold: &mut Session, output: Output) {
+    fn take(&self, fold: &mut SessionFold, output: Output) {
         match output {
             Output::Activity(activity) => fold.take(*activity),
             Output::Message(message)
@@ -167,8 +166,8 @@ impl Postmortem {
 }
 
 /// Orders sessions: what was not true, then what failed, then what took time.
-fn badness(line: &PostmortemLine) -> (usize, usize, usize, u64, Option<Timestamp>) {
-    let untrue = line.claims.iter().filter(|claim| claim.verdict == Verdict::Contradicted).count();
+fn badness(line: &PostmortemLine) -> (u64, usize, usize, u64, Option<Timestamp>) {
+    let untrue = line.claim_counts.contradicted;
     let failures = line.findings.iter().filter(|finding| finding.failure).count();
     (untrue, failures, line.findings.len(), line.waited_seconds, line.ended)
 }

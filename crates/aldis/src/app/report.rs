@@ -17,6 +17,7 @@ use aldis_transcript::events::{HostEvent, Zone};
 use crate::agents::git::Git;
 use crate::agents::listener::{Listener, Listening, Report};
 use crate::agents::output_log::LoggedAgent;
+use crate::receipts;
 use crate::view::live::tools::tool_name;
 use crate::view::report::History;
 use crate::view::run_view::RunView;
@@ -50,13 +51,13 @@ pub(crate) fn report(
     let view = RunView::new(&snapshot, now);
     let filter =
         DecisionFilter { run: Some(id.clone()), limit: LOOK_BACK, ..DecisionFilter::default() };
-    let mut decisions: Vec<DecisionForm> =
-        store.decisions(&filter)?.iter().filter_map(DecisionForm::new).collect();
-    decisions.reverse();
+    let mut history = History::default();
+    let decisions = store.decisions(&filter)?;
+    decisions.iter().rev().filter_map(DecisionForm::new).for_each(|form| history.add(form));
     let ended = if view.live { now } else { snapshot.run.updated };
-    let answers = answers(store, id)?;
-    let mut history = History::new(decisions, ended, &answers);
+    let mut history = history.finish(ended, &answers(store, id)?);
     let mut form = form(&snapshot, &view, ended);
+    form.receipts = receipts::count(state, id) as u64;
     form.agents =
         LoggedAgent::all_of(state, id).iter().map(|agent| worked(state, id, agent)).collect();
     changes(&mut form, &snapshot);
@@ -85,10 +86,12 @@ fn form(snapshot: &Snapshot, view: &RunView, ended: Timestamp) -> ReportForm {
             let worked = state.worked(ended) / 1_000;
             (state.setup().task.clone(), Some(state.iteration()), worked, state.cost())
         }
-        State::Phases(state) => (state.task.clone(), Some(state.iteration), 0, Usage::default()),
+        State::Phases(state) => {
+            (state.task().to_owned(), Some(state.iteration()), 0, Usage::default())
+        }
         State::Delivery(state) => {
             let run = state.run();
-            (run.title.clone(), None, run.worked_millis / 1_000, run.spent)
+            (run.title.clone(), None, run.spending.worked_millis / 1_000, run.spending.spent)
         }
         State::Turns(_) | State::Unreadable(_) => {
             (snapshot.run.record.title.clone(), None, 0, Usage::default())
@@ -123,6 +126,7 @@ fn form(snapshot: &Snapshot, view: &RunView, ended: Timestamp) -> ReportForm {
         waits: Vec::new(),
         commits: Vec::new(),
         files: Vec::new(),
+        receipts: 0,
         decisions: Vec::new(),
     }
 }

@@ -20,9 +20,12 @@ use crate::agents::output_log;
 use crate::coordinate::repository;
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
+use crate::receipts;
 use crate::settings::clock;
 use crate::settings::config::{Keep, Layered};
 
+/// How long git may take for a receipt that nobody wrote yet.
+const RECEIPT_PATIENCE: Duration = Duration::from_secs(10);
 /// How many runs are deleted in one step.
 const STEP: usize = 100;
 /// How often a command that goes on looks for what has become too old.
@@ -58,7 +61,7 @@ impl Retention {
     ///
     /// Fails if the settings cannot be read: deleting by the defaults could delete too much.
     pub(crate) fn new(store: Arc<dyn Store>, state: PathBuf) -> Result<Self, CommandError> {
-        let Keep { keep_ended, keep_output } = Layered::of_user()?.settings.store;
+        let Keep { keep_ended, keep_output, .. } = Layered::of_user()?.settings.store;
         let [ended, output] = [keep_ended, keep_output].map(|it| it.0.map(Duration::from_secs));
         Ok(Self { store, state, ended, output, cancellation: Cancellation::default() })
     }
@@ -117,13 +120,16 @@ impl Retention {
     fn repeat(&self, stopped: &Receiver<()>) {
         loop {
             if let Err(error) = self.round(stopped) {
-                let (at, part) = (clock::wall(), "retention".to_owned());
-                failures::record(&self.state, &Failure { at, part, what: error.to_string() });
+                self.record(clock::wall(), error.to_string());
             }
             if stopped.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
         }
+    }
+
+    fn record(&self, at: Timestamp, what: String) {
+        failures::record(&self.state, &Failure { at, part: "retention".to_owned(), what });
     }
 
     /// Deletes all that is too old; of a command that is about to end, only the first step.
@@ -137,6 +143,13 @@ impl Retention {
     /// Deletes some runs. Returns whether there may be more to delete.
     fn step(&self, now: Timestamp, pruned: &mut Pruned) -> Result<bool, StoreError> {
         let Some(ended_before) = self.ended_before(now) else { return Ok(false) };
+        // A run that is gone cannot get a receipt any more.
+        if let Err(error) =
+            receipts::settle(&*self.store, &self.state, None, (now, RECEIPT_PATIENCE))
+        {
+            self.record(now, format!("receipts: {error}"));
+            return Ok(false);
+        }
         let gone = self.store.prune(&Prune { ended_before, limit: STEP })?;
         pruned.runs += gone.len() as u64;
         Ok(!gone.is_empty() || self.store.size()?.unfinished > 0)

@@ -2,10 +2,10 @@
 
 use aldis_signal::{Finding, Origin};
 
-use crate::agents::listener::{Found, Listener, Listening, NO_TIME, Report, newlines};
+use crate::agents::listener::{Listener, Listening, MessageFindings, NO_TIME, Report, newlines};
 use crate::app::reference;
 use crate::app::selection::{Matching, Selection};
-use crate::app::source::{Next, Source};
+use crate::app::source::{InputSource, Next};
 use crate::error::CommandError;
 use crate::settings::clock;
 
@@ -26,7 +26,12 @@ pub(crate) struct Amount {
     pub(crate) open: bool,
     /// Lines of a transcript that could not be read.
     pub(crate) skipped: u64,
+    /// Whether it begins as no text does.
+    pub(crate) binary: bool,
 }
+
+/// How far is looked for what no text contains.
+const HEAD: usize = 8 * 1024;
 
 /// Why an input was not read to its end.
 #[derive(Debug)]
@@ -57,8 +62,8 @@ impl ScanOptions<'_> {
     /// Fails if the input cannot be read, or as soon as `sink` fails.
     pub(crate) fn read(
         &self,
-        source: &mut Source,
-        sink: &mut dyn FnMut(Found) -> Result<(), CommandError>,
+        source: &mut InputSource,
+        sink: &mut dyn FnMut(MessageFindings) -> Result<(), CommandError>,
     ) -> Result<Amount, Stopped> {
         let Selection { rules, token, input, agent, matching, .. } = self.selection;
         let is_reference = *matching == Matching::Reference;
@@ -93,6 +98,9 @@ impl ScanOptions<'_> {
             match next {
                 Next::Bytes(count) => {
                     let bytes = room.get(..count).unwrap_or_default();
+                    if amount.bytes == 0 {
+                        amount.binary = bytes.iter().take(HEAD).any(|byte| *byte == 0);
+                    }
                     amount.add(bytes, self.keep_text);
                     if beginning.len() < MAGIC_MAX {
                         beginning.extend(bytes.iter().take(MAGIC_MAX - beginning.len()));
@@ -118,7 +126,7 @@ impl ScanOptions<'_> {
     }
 }
 
-fn too_long(source: &Source) -> CommandError {
+fn too_long(source: &InputSource) -> CommandError {
     let path = source.path.display();
     CommandError::new(format!("`{path}`: more than {} MiB of text", TEXT_BYTES_MAX >> 20))
         .with_help("`aldis scan` reads text of any length")

@@ -177,7 +177,7 @@ fn is_name(choice: &str) -> bool {
 
 fn parse_input(name: &str) -> Result<Input, String> {
     Input::from_name(name).ok_or_else(|| {
-        let mut names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        let mut names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
         names.extend(HOSTS);
         names.sort_unstable();
         names.dedup();

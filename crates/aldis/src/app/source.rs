@@ -29,21 +29,21 @@ pub(crate) enum Next {
 }
 
 /// An open input.
-pub(crate) struct Source {
+pub(crate) struct InputSource {
     /// What the user called it; `-` is standard input.
     pub(crate) path: PathBuf,
-    kind: Kind,
+    kind: SourceKind,
     /// How much of a file was read, where that is shown.
     progress: Option<Progress>,
 }
 
-enum Kind {
+enum SourceKind {
     Following(Following),
     Once(Box<dyn Read>),
     Stream { chunks: Receiver<io::Result<Vec<u8>>>, silent: bool },
 }
 
-impl std::fmt::Debug for Kind {
+impl std::fmt::Debug for SourceKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Following(_) => "Following",
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Kind {
     }
 }
 
-impl Source {
+impl InputSource {
     /// Opens an input.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Source {
     pub(crate) fn open(io: &mut Io, path: &Path, follow: bool) -> Result<Self, CommandError> {
         let kind = if path == Path::new("-") {
             let stdin = mem::replace(&mut io.stdin, Box::new(io::empty()));
-            if follow { stream(stdin) } else { Kind::Once(stdin) }
+            if follow { stream(stdin) } else { SourceKind::Once(stdin) }
         } else {
             let failed = |error| CommandError::file(path, &error);
             let file = File::open(path).map_err(failed)?;
@@ -72,8 +72,10 @@ impl Source {
                     .with_help("name the files in it"));
             }
             match (follow, metadata.is_file()) {
-                (false, _) => Kind::Once(Box::new(file)),
-                (true, true) => Kind::Following(Following { file, metadata, read: 0, polls: 0 }),
+                (false, _) => SourceKind::Once(Box::new(file)),
+                (true, true) => {
+                    SourceKind::Following(Following { file, metadata, read: 0, polls: 0 })
+                }
                 (true, false) => stream(Box::new(file)),
             }
         };
@@ -94,9 +96,9 @@ impl Source {
     /// Fails if it cannot be read on.
     pub(crate) fn next(&mut self, buffer: &mut [u8]) -> Result<Next, CommandError> {
         let next = match &mut self.kind {
-            Kind::Following(following) => following.next(&self.path, buffer),
-            Kind::Once(reader) => fill(reader, buffer).map(Next::from_count),
-            Kind::Stream { chunks, silent } => next_chunk(chunks, silent, buffer),
+            SourceKind::Following(following) => following.next(&self.path, buffer),
+            SourceKind::Once(reader) => fill(reader, buffer).map(Next::from_count),
+            SourceKind::Stream { chunks, silent } => next_chunk(chunks, silent, buffer),
         };
         if let (Some(progress), Ok(Next::Bytes(count))) = (&mut self.progress, &next) {
             progress.advance(*count as u64);
@@ -194,7 +196,7 @@ pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
 }
 
 /// Reads a stream on a thread of its own, because a read cannot be told to give up after a pause.
-fn stream(mut reader: Box<dyn Read + Send>) -> Kind {
+fn stream(mut reader: Box<dyn Read + Send>) -> SourceKind {
     let (sender, chunks) = sync_channel(CHUNKS_WAITING_MAX);
     thread::spawn(move || {
         let mut buffer = vec![0; STREAM_CHUNK];
@@ -211,7 +213,7 @@ fn stream(mut reader: Box<dyn Read + Send>) -> Kind {
             }
         }
     });
-    Kind::Stream { chunks, silent: true }
+    SourceKind::Stream { chunks, silent: true }
 }
 
 fn next_chunk(

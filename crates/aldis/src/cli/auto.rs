@@ -1,34 +1,38 @@
 //! `aldis auto`: starts, shows, resumes and ends phases under a Stop hook.
 
+mod checks;
+
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use aldis_engine::{Engine, NewRun};
 use aldis_machine::phases::{Config, Event, Pipeline, Start, State, TokenPolicy};
+use aldis_machine::proof::Proof;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, Turn};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
+use super::check_flags::CheckFlags;
 use crate::app::retention::Retention;
 use crate::error::CommandError;
+use crate::hosts::hook::fresh_token;
 use crate::hosts::hook::live::{self, PhasesRun};
-use crate::hosts::hook::{adoption, fresh_token};
-use crate::hosts::install::doctor::{Check, distrusted, is_registered};
+use crate::hosts::install::doctor::{HealthCheck, distrusted, is_registered};
 use crate::hosts::install::locations::Locations;
 use crate::hosts::{Env, Host, state_file};
 use crate::io::Io;
 use crate::notify;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
-use crate::settings::config::{Layered, Settings};
+use crate::settings::config::{Layered, Node, Origin, Settings};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
+use crate::telemetry;
 use crate::view::display;
 use crate::view::json;
 use crate::view::run_view::RunView;
-use crate::view::show;
 use crate::view::wire::run::RunForm;
 
 /// The longest task.
@@ -55,7 +59,7 @@ pub(super) enum AutoCommand {
     /// Show the run of the current project
     ///
     /// The active one, else the last that ended. Exits with 1 if there is none.
-    Status(PlainArgs),
+    Status(checks::StatusArgs),
     /// End the run of the current project
     ///
     /// The agent may stop from then on. Exits with 1 if there is no active run.
@@ -99,7 +103,7 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "FLAG")]
     skip: Vec<String>,
 
-    /// How many stops to block per phase before the run fails, 1 to 50
+    /// Maximum number of blocked stops per phase, 1 to 50 (default: 20); then the run fails
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     max_iterations: Option<u32>,
 
@@ -141,6 +145,9 @@ pub(super) struct StartArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    checks: CheckFlags,
 }
 
 /// What is done about run tokens.
@@ -231,7 +238,7 @@ pub(super) fn run(io: &mut Io, command: AutoCommand) -> Result<Outcome, CommandE
     match command {
         AutoCommand::Resume(args) => resume(io, &args),
         AutoCommand::Start(args) => start(io, *args),
-        AutoCommand::Status(args) => status(io, &args),
+        AutoCommand::Status(args) => checks::status(io, &args),
         AutoCommand::Stop(args) => stop(io, &args),
     }
 }
@@ -242,17 +249,25 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let mut live = scene.live()?;
     if let (Some(live), false) = (&live, args.replace) {
         let (id, state) = (live.id(), live.state());
-        let task = display::line(&state.task);
-        writeln!(io.stderr, "run {id} is active here: {task} (phase {})", state.phase)?;
+        let task = display::line(state.task());
+        writeln!(io.stderr, "run {id} is active here: {task} (phase {})", state.phase())?;
         writeln!(io.stderr, "end it with `aldis auto stop`, or start with --replace")?;
         return Ok(Outcome::No);
     }
     let json = args.json;
     // Before the other run ends: nothing ends for a run that cannot begin.
-    let start = begin(io, &scene, args)?;
-    let mut new = NewRun::of(scene.project(), Driver::Hook);
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
-    if let Some(notify) = Layered::load(&scene.place, None)?.notices(&trusted)? {
+    let mut flags = Node::empty(Origin::Default);
+    args.checks.put(&mut flags);
+    let layered = Layered::load(&scene.place, Some(flags))?;
+    let proof = layered.checks(&trusted)?;
+    let mut start = begin(io, &scene, args)?;
+    let mut new = NewRun::of(scene.project(), Driver::Hook);
+    new.notes.extend(telemetry::note_of_caller()?);
+    if proof.is_active() {
+        checks::pin(io, &scene, (&mut start, &mut new), proof)?;
+    }
+    if let Some(notify) = layered.notices(&trusted)? {
         notify::check(&notify, scene.place.root())?;
         new.notes.push(notify::note(&notify)?);
     }
@@ -270,7 +285,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     if json {
         show_form(io, &scene, &run, true)?;
     } else {
-        let title = display::line(&run.state().task);
+        let title = display::line(run.state().task());
         writeln!(io.stdout, "Started run {}: {title}", run.id())?;
         show_prompt(io, &run)?;
     }
@@ -302,7 +317,7 @@ fn show_prompt(io: &mut Io, run: &PhasesRun) -> Result<(), CommandError> {
         let programs = programs.join(" or ");
         writeln!(
             io.stdout,
-            "Next: start {programs} here. The first prompt brings the task along:"
+            "Next: start {programs} here and send any prompt. It brings these instructions:"
         )?;
     }
     write!(io.stdout, "\n{}", display::lines(&run.state().start_prompt()))?;
@@ -324,7 +339,9 @@ fn warn_without_hook(io: &mut Io) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "warning: no host calls aldis here, so nothing enforces this run")?;
         writeln!(io.stderr, "help: aldis install HOST ({})", names.join(", "))?;
     }
-    for Check { message, fix, .. } in hosts.iter().flat_map(|host| distrusted(&locations, *host)) {
+    for HealthCheck { message, fix, .. } in
+        hosts.iter().flat_map(|host| distrusted(&locations, *host))
+    {
         writeln!(io.stderr, "warning: {}", display::line(&message))?;
         writeln!(io.stderr, "help: {}", display::line(&fix.unwrap_or_default()))?;
     }
@@ -338,7 +355,10 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
     let pipeline = pipeline(&settings, &args)?;
     let checked = pipeline.check(&*catalog.choose(&pipeline.dialect)?);
     checked.map_err(|error| CommandError::new(format!("pipeline `{}`: {error}", pipeline.name)))?;
-    let config = config(&settings, &pipeline, &args)?;
+    let mut config = config(&settings, &pipeline, &args)?;
+    // Which host it will be is not known. Whoever lacks the tools is told what to write.
+    let locations = Locations::new()?;
+    config.prefer_calls = Host::all().iter().any(|host| locations.has_server(*host));
     let mut phase = pipeline.first(&config.skip);
     if args.skip_expansion {
         phase = pipeline.next(phase, &config.skip).unwrap_or(phase);
@@ -355,6 +375,7 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
             .unwrap_or_else(|| settings.phases.max_iterations.small()),
         session: args.session.or_else(|| Env::of_process().session().map(str::to_owned)),
         token,
+        proof: Proof::default(),
     })
 }
 
@@ -424,23 +445,6 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
     Ok(text)
 }
 
-fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
-    let scene = Scene::open(io)?;
-    let store = scene.engine.store();
-    if let Some(note) = adoption::explain(Some(store), &scene.place, scene.now) {
-        writeln!(io.stderr, "note: {}", display::line(&note))?;
-    }
-    let Some(run) = scene.run()? else {
-        return scene.none(io, "run");
-    };
-    if args.json {
-        show_form(io, &scene, &run, false)?;
-    } else if let Some(snapshot) = scene.engine.snapshot(run.id())? {
-        show::run(io, scene.now, &RunView::new(&snapshot, scene.now))?;
-    }
-    Ok(Outcome::Yes)
-}
-
 fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
@@ -451,14 +455,14 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", run.id())?;
         return Ok(Outcome::No);
     }
-    let fresh_token = fresh_token(run.state().config.token)?;
+    let fresh_token = fresh_token(run.state().config().token)?;
     scene.step(&mut run, Event::Resume { fresh_token, by: "`aldis auto resume`".to_owned() })?;
     drop(turn);
     scene.write_view(io, &mut run)?;
     if args.json {
         show_form(io, &scene, &run, true)?;
     } else {
-        writeln!(io.stdout, "Resumed run {} in phase {}", run.id(), run.state().phase)?;
+        writeln!(io.stdout, "Resumed run {} in phase {}", run.id(), run.state().phase())?;
         show_prompt(io, &run)?;
     }
     warn_without_hook(io)
@@ -476,7 +480,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     if args.json {
         show_form(io, &scene, &run, false)?;
     } else {
-        writeln!(io.stdout, "Ended run {} in phase {}", run.id(), run.state().phase)?;
+        writeln!(io.stdout, "Ended run {} in phase {}", run.id(), run.state().phase())?;
     }
     Ok(Outcome::Yes)
 }

@@ -12,6 +12,7 @@ use crate::settings::catalog::Catalog;
 use crate::settings::config::{self, Document, Layered, Node, NodeKind, Origin, annotated};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
+use crate::settings::store;
 use crate::settings::trust::Trusted;
 use crate::view::display;
 use crate::view::json;
@@ -169,6 +170,7 @@ fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
     values.retain(|(path, _)| args.keys.is_empty() || args.keys.iter().any(|k| is_under(path, k)));
     let mut table = None;
     for (path, node) in values {
+        let node = &without_secrets(&path, node);
         let needs_trust = untrusted.contains(&path) && of_project(&node.origin);
         if args.json {
             json::write_line(&mut io.stdout, &setting_line(path, node, needs_trust))?;
@@ -221,6 +223,16 @@ fn write_setting(
         None => writeln!(io.stdout, "{line}")?,
     }
     Ok(())
+}
+
+/// Returns a value as it may be shown.
+fn without_secrets(path: &str, node: &Node) -> Node {
+    let kind = match &node.kind {
+        NodeKind::Text(text) => NodeKind::Text(store::shown(path, text).into_owned()),
+        NodeKind::Word(text) => NodeKind::Word(store::shown(path, text).into_owned()),
+        kind => kind.clone(),
+    };
+    Node { origin: node.origin.clone(), kind }
 }
 
 fn in_toml(node: &Node) -> String {

@@ -12,7 +12,7 @@ use crate::app::control::{self, Commanded, ControlError};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
-use crate::notify::courier::{Courier, Role};
+use crate::notify::courier::{Courier, CourierRole};
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project;
@@ -125,7 +125,7 @@ fn perform(
     if *command == HumanCommand::Abort && !view.live {
         // Its supervisor may be gone, and nobody else there to send the last notice.
         let state = home::state_directory(io.state_dir.as_deref())?;
-        let role = Role::Supervisor(run.id.clone());
+        let role = CourierRole::Supervisor(run.id.clone());
         let courier = Courier::start(engine.shared_store(), &state, role, |_| {});
         warnings.extend(courier.finish(&run.id));
     }

@@ -1,33 +1,33 @@
 //! `aldis deliver`: a plan, delivered by a developer, a critic and an auditor.
 
+mod go_on;
+pub(super) mod launch;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use aldis_engine::{Engine, Handle, NewRun};
-use aldis_machine::Machine as _;
-use aldis_machine::delivery::{
-    BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, Role, Start, State,
-};
-use aldis_signal::{Dialect, Rules};
+use aldis_engine::{Engine, Handle, LAUNCH, NewRun};
+use aldis_machine::delivery::{Config, Event, Plan as Tasks, Role, Start, State};
 use aldis_store::Driver;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::run::{input_format, output_options};
-use super::{Outcome, detach, plan, tasks, why};
-use crate::agents::command::{AgentCommand, SESSION};
+use self::launch::DeliveryLaunch;
+use super::check_flags::{CheckFlags, check_proof};
+use super::host_flags::{HostFlags, HostLaunch, refuse_without_host, usual_host};
+use super::run::output_options;
+use super::{Outcome, detach, plan};
+use crate::agents::command::SESSION;
 use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan, PlanBoxes};
+use crate::coordinate::remote::SharedRepository;
 use crate::coordinate::repository::Isolation;
 use crate::error::CommandError;
 use crate::hosts::Host;
-use crate::hosts::headless::{HostOptions, check_program};
+use crate::hosts::headless::check_program;
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
@@ -36,12 +36,13 @@ use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
 use crate::settings::trust::Trusted;
+use crate::telemetry;
 use crate::view::display;
 use crate::view::live::OutputOptions;
 use crate::view::live::delivery::DeliveryReporter;
 
-/// How long to wait for a service that does not say when it will work again.
-const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
+/// How long a label may be.
+const LABEL_MAX: usize = 64;
 
 /// Deliver a plan: developer, critic and auditor, until every task is accepted
 ///
@@ -54,22 +55,26 @@ const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis deliver plan.md
-  aldis deliver plan.toml --slots 3 -- codex exec --json -
+  aldis deliver plan.md --host claude-code --allow Bash
+  aldis deliver plan.toml --slots 3 -- ./my-agent.sh
   aldis deliver --continue --max-cost 20")]
 pub(super) struct DeliverArgs {
     /// The plan: TOML, YAML, JSON, or Markdown with check boxes
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "go_on")]
     plan: Option<PathBuf>,
 
-    /// The host whose command starts agents where none is given
-    #[arg(long, value_parser = headless_host(), default_value_t = Host::original())]
-    host: Host,
+    /// The agent (default: `host` in [run] of aldis.toml, else the only installed one)
+    #[arg(long, value_parser = headless_host(), conflicts_with = "go_on")]
+    host: Option<Host>,
 
-    /// How agents get their prompt (default: as the host wants it, else on standard input)
+    #[command(flatten)]
+    may: HostFlags,
+
+    /// How agents get their prompt (--host knows; default: on standard input)
     #[arg(long, value_enum, value_name = "HOW")]
     prompt_by: Option<PromptBy>,
 
-    /// What agents write: auto, text, or a host (default: as the host does, else auto)
+    /// What agents write: auto, text, or a host (--host knows; default: auto)
     #[arg(long, value_name = "FORMAT")]
     input: Option<String>,
 
@@ -83,6 +88,25 @@ pub(super) struct DeliverArgs {
     #[arg(long, conflicts_with = "go_on")]
     worktrees: bool,
 
+    /// Only coordinate: `aldis worker` runs the agents, here or on other machines
+    ///
+    /// They get the project from a git remote and push the work of each task to a branch there.
+    #[arg(long, conflicts_with_all = ["go_on", "no_worktrees"])]
+    workers: bool,
+
+    /// Labels that workers must have, separated by commas
+    #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = label)]
+    #[arg(requires = "workers")]
+    labels: Vec<String>,
+
+    /// The git repository from which workers get the project (default: the remote `origin`)
+    #[arg(long, value_name = "URL", requires = "workers")]
+    remote: Option<String>,
+
+    /// Variables that must be set where agents run, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "workers")]
+    needs_env: Vec<String>,
+
     /// Let all agents work in this directory
     #[arg(long, conflicts_with_all = ["go_on", "worktrees"])]
     no_worktrees: bool,
@@ -95,7 +119,7 @@ pub(super) struct DeliverArgs {
     #[arg(long, conflicts_with = "go_on")]
     business_analyst: bool,
 
-    /// Total time that agents may work: seconds, or a span such as 2h
+    /// Time limit for the agents' work: seconds, or a span such as 2h
     #[arg(long, value_name = "TIME")]
     total_timeout: Option<Seconds<1>>,
 
@@ -111,11 +135,11 @@ pub(super) struct DeliverArgs {
     #[arg(long)]
     no_wait: bool,
 
-    /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the delivery
+    /// Run in the background, independent of this terminal; `aldis attach` shows the delivery
     #[arg(long, conflicts_with = "json")]
     detach: bool,
 
-    /// Do not show each decision (-v shows what the agents say and do, too)
+    /// Hide the decisions (-v also shows what the agents say and do)
     #[arg(long, short)]
     quiet: bool,
 
@@ -127,9 +151,21 @@ pub(super) struct DeliverArgs {
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, conflicts_with = "plan")]
     go_on: Option<Option<String>>,
 
-    /// The agents' command
+    /// The agents' command instead of a host; with --host, further arguments of the host
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "go_on")]
     command: Vec<String>,
+
+    #[command(flatten)]
+    checks: CheckFlags,
+}
+
+/// Takes a label: a word, so that it can be one of several.
+pub(super) fn label(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    match !text.is_empty() && text.len() <= LABEL_MAX && text.chars().all(plain) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("use 1 to {LABEL_MAX} letters, digits, `.`, `_` or `-`")),
+    }
 }
 
 /// Takes the name of a host whose command is known.
@@ -139,41 +175,13 @@ pub(super) fn headless_host() -> impl TypedValueParser<Value = Host> {
     names.try_map(|name| Host::headless(&name).map(|(host, _)| host))
 }
 
-/// The note that keeps how agents are started.
-const LAUNCH: &str = "launch";
-
-/// How agents are started, as the store keeps it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct DeliveryLaunch {
-    pub(super) command: Vec<String>,
-    #[serde(default)]
-    pub(super) prompt_by: PromptBy,
-    #[serde(default)]
-    pub(super) input: String,
-    /// The command that goes on with an earlier session.
-    #[serde(default)]
-    pub(super) resume: Option<Vec<String>>,
-    /// Who is told of notices.
-    #[serde(default)]
-    pub(super) notify: Notify,
-    /// What is different for some roles.
-    #[serde(default)]
-    pub(super) roles: BTreeMap<Role, RoleTable>,
-    /// Whether nothing may follow a claim.
-    #[serde(default)]
-    pub(super) strict: bool,
-    /// The boxes of the plan that are ticked when their tasks are complete.
-    #[serde(default)]
-    pub(super) boxes: Option<PlanBoxes>,
-}
-
 pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandError> {
     let directory = project::current()?;
     let place = Place::of(&directory, None);
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, first) = match &args.plan {
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
-        None => go_on(&engine, &place, args)?,
+        None => go_on::go_on(&engine, &place, args)?,
     };
     if args.detach {
         let command = ["deliver", "--quiet", "--continue", run.id().as_str()].map(str::to_owned);
@@ -188,8 +196,9 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         return detach::detach(io, engine.store(), run.id(), command);
     }
     let options = output_options(io, args.quiet, args.json);
-    let launch = launch(&run)?;
-    let mut plan = plan(io, &launch, directory)?;
+    let launch = launch::launch(&run)?;
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    let mut plan = launch::plan(state, &launch, directory)?;
     let _beside = Retention::new(engine.shared_store(), plan.state.clone())?.spawn();
     (plan.no_wait, plan.ask_here) = (args.no_wait, !args.no_wait && !args.json);
     drive(io, (engine, run), &plan, (&launch.notify, options), first)
@@ -221,45 +230,86 @@ fn begin(
 ) -> Result<Handle<State>, CommandError> {
     let (tasks, boxes) = read(io, path)?;
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
-    let settings = Layered::load(place, None)?.delivering(&trusted)?;
+    let settings = Layered::load(place, Some(args.checks.layer()))?.delivering(&trusted)?;
     check_roles(&settings.roles)?;
     let usual = settings.limits();
     let said = if args.no_worktrees { Some(false) } else { args.worktrees.then_some(true) };
-    let isolation = Isolation::of(said.or(settings.deliver.worktrees), place.root())?;
+    let said = if args.workers { Some(true) } else { said.or(settings.deliver.worktrees) };
+    let isolation = Isolation::of(said, place.root())?;
     let at_once = if isolation.worktrees() { usual.slots } else { 1 };
     let set = settings.deliver.slots.map_or(at_once, Count::small);
-    let config = Config {
+    let mut config = Config {
         slots: args.slots.unwrap_or(set),
         worktrees: isolation.worktrees(),
+        workers: args.workers,
         business_analyst: args.business_analyst || usual.business_analyst,
         ..budgets(args, usual)
     };
+    check_proof(&config.proof, place.root())?;
+    let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
+    let host = host_launch(io, args, settings.host.as_deref(), own_developer)?;
+    let (command, resume) = match &host {
+        Some(host) => host.commands()?,
+        // Nobody knows how a command of the user's own continues a session.
+        None if args.workers => (args.command.clone(), None),
+        None => (from_here(&args.command)?, None),
+    };
+    // What workers start is there and not here.
+    if let Some(program) = command.first().filter(|_| !own_developer && !args.workers) {
+        check_program(program, place.root())?;
+    }
     if !args.quiet && !args.json {
         writeln!(io.stderr, "{}", display::line(&isolation.said(config.slots)))?;
         io.stderr.flush()?;
     }
-    let host = args.host.spec().headless.filter(|_| args.command.is_empty());
-    let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
-    let plain = HostOptions::default();
-    let command = host.map_or_else(|| from_here(&args.command), |host| Ok(host.command(&plain)))?;
-    if let Some(program) = command.first().filter(|_| !own_developer) {
-        check_program(program, place.root())?;
-    }
+    let remote = args.remote.as_deref();
+    let shared = args.workers.then(|| SharedRepository::of(place.root(), remote));
+    let repository = shared.transpose()?;
+    config.prefer_calls = host.as_ref().is_some_and(HostLaunch::reports_by_call);
+    let facts = host.as_ref().map(HostLaunch::host).transpose()?.map(|(_, headless)| headless);
+    let prompt_by = args.prompt_by.or_else(|| facts.map(|it| it.prompt_by)).unwrap_or_default();
+    let input = args.input.as_deref().or_else(|| facts.map(|it| it.output.as_str()));
     let launch = DeliveryLaunch {
         command,
-        prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
-        input: args
-            .input
-            .clone()
-            .unwrap_or_else(|| host.map_or("auto", |host| host.output.name()).to_owned()),
-        // Nobody knows how a command of the user's own continues a session.
-        resume: host.and_then(|host| host.resume(&plain)),
+        host,
+        prompt_by,
+        input: input.unwrap_or("auto").to_owned(),
+        resume,
         notify: settings.notify,
         roles: settings.roles,
         strict: settings.strict,
         boxes: boxes.filter(|_| !args.no_tick),
+        labels: args.labels.clone(),
+        environment: args.needs_env.clone(),
+        repository,
     };
     create(engine, place, tasks, config, &launch)
+}
+
+/// The host that starts agents, unless a command does. Where the developers have a command of their own
+/// the host need not be there.
+fn host_launch(
+    io: &mut Io,
+    args: &DeliverArgs,
+    set: Option<&str>,
+    own_developer: bool,
+) -> Result<Option<HostLaunch>, CommandError> {
+    let (host, extra) = match args.host {
+        Some(host) => (host, &*args.command),
+        None if !args.command.is_empty() => {
+            refuse_without_host(args.may.given())?;
+            return Ok(None);
+        }
+        None => {
+            let quiet = args.quiet || args.json || own_developer;
+            let usual = usual_host(io, quiet, set, "aldis deliver PLAN");
+            let usual = if own_developer { usual.or_else(|_| Ok(Host::original())) } else { usual };
+            (usual?, &[][..])
+        }
+    };
+    let mut launch = HostLaunch::of(host);
+    launch.change(&args.may, extra)?;
+    Ok(Some(launch))
 }
 
 /// A command that names no session would begin a new one.
@@ -282,23 +332,15 @@ pub(super) fn create(
     config: Config,
     launch: &DeliveryLaunch,
 ) -> Result<Handle<State>, CommandError> {
+    let driver = if config.workers { Driver::Worker } else { Driver::Process };
     let token = aldis_engine::token().map_err(|error| CommandError::new(error.to_string()))?;
+    let notes = [aldis_engine::note(LAUNCH, launch)?, notify::note(&launch.notify)?];
     let new = NewRun {
-        notes: vec![aldis_engine::note(LAUNCH, launch)?, notify::note(&launch.notify)?],
-        ..NewRun::of(project::name(place.root()), Driver::Process)
+        notes: notes.into_iter().chain(telemetry::note_of_caller()?).collect(),
+        ..NewRun::of(project::name(place.root()), driver)
     };
     let start = Start { plan, config, token: Some(token) };
     Ok(engine.begin(clock::wall(), &new, start)?.0)
-}
-
-/// Returns how the agents of a stored delivery are started.
-pub(super) fn launch(run: &Handle<State>) -> Result<DeliveryLaunch, CommandError> {
-    let launch = match run.note(LAUNCH)?.unwrap_or_default() {
-        // 0.1.0 kept it as a text within the text.
-        Value::String(text) => serde_json::from_str(&text),
-        launch => serde_json::from_value(launch),
-    };
-    launch.map_err(|error| CommandError::new(format!("the stored command: {error}")))
 }
 
 /// Names a program in this directory by its whole path: agents start in others, too.
@@ -345,115 +387,13 @@ fn read(io: &mut Io, path: &Path) -> Result<(Tasks, Option<PlanBoxes>), CommandE
 
 /// Lays the limits of the command line over others.
 fn budgets(args: &DeliverArgs, usual: Config) -> Config {
+    let mut proof = usual.proof;
+    args.checks.change(&mut proof);
     Config {
+        proof,
         max_tokens: args.max_tokens.map(|tokens| tokens.0).or(usual.max_tokens),
         max_micro_dollars: args.max_cost.map(|cost| cost.0).or(usual.max_micro_dollars),
         max_time: args.total_timeout.map(|time| time.0).or(usual.max_time),
         ..usual
     }
-}
-
-/// Takes a delivery up again, with the limits it had, changed by what is asked for now.
-fn go_on(
-    engine: &Engine,
-    place: &Place,
-    args: &DeliverArgs,
-) -> Result<(Handle<State>, Event), CommandError> {
-    let (named, store) = (args.go_on.as_ref().and_then(Option::as_ref), engine.store());
-    let id = match named {
-        Some(name) => Some(why::find(store, name)?),
-        None => tasks::latest(store, place, State::NAME)?,
-    };
-    let run = id.map(|id| store.run(&id)).transpose()?.flatten();
-    let Some(run) = run.filter(|run| run.record.machine == State::NAME) else {
-        let what = named.map_or(
-            "there is no delivery to continue in this project",
-            |_| "that run is no delivery",
-        );
-        return Err(CommandError::new(what).with_help("start one: aldis deliver PLAN"));
-    };
-    let run: Handle<State> = engine.open(&run.id)?;
-    let stored = &run.state().run().config;
-    let config = budgets(args, stored.clone());
-    match run.state().ending() {
-        None if config == *stored => Ok((run, Event::Recovered)),
-        Some(ending) if !ending.can_be_continued() => Err(over(&run, ending)),
-        _ => match run.state().reached(&config) {
-            Some(limit) => Err(still_reached(&run, limit)),
-            None => Ok((run, Event::Reopen { config: Box::new(config) })),
-        },
-    }
-}
-
-/// A delivery that nothing can be added to.
-fn over(run: &Handle<State>, ending: Ending) -> CommandError {
-    let (what, help) = match ending {
-        Ending::Complete => ("is complete", "aldis tasks shows it; a new plan: aldis deliver PLAN"),
-        Ending::Halted => {
-            ("was halted by a human", "start a new one with what is left: aldis deliver PLAN")
-        }
-        _ => (
-            "cannot continue: the remaining tasks depend on a task that failed",
-            "start a new one with what is left: aldis deliver PLAN",
-        ),
-    };
-    CommandError::new(format!("delivery {} {what}", run.id())).with_help(help)
-}
-
-/// A delivery whose limit was not raised far enough.
-fn still_reached(delivery: &Handle<State>, limit: Limit) -> CommandError {
-    let run = delivery.state().run();
-    let (used, option) = match limit {
-        Limit::Tokens => (format!("{} tokens used", run.spent.tokens), "--max-tokens N".to_owned()),
-        Limit::Cost => {
-            let spent = Dollars(run.spent.micro_dollars);
-            (format!("{spent} dollars spent"), "--max-cost DOLLARS".to_owned())
-        }
-        Limit::Time => (
-            format!("agents worked for {} s", run.worked_millis / 1_000),
-            "--total-timeout TIME".to_owned(),
-        ),
-    };
-    let what = format!("delivery {} has reached its limit: {used}", delivery.id());
-    let help = format!("raise the limit: aldis deliver --continue {} {option}", delivery.id());
-    CommandError::new(what).with_help(help)
-}
-
-/// Returns how a stored delivery is driven.
-pub(super) fn plan(
-    io: &Io,
-    launch: &DeliveryLaunch,
-    project: PathBuf,
-) -> Result<DeliveryPlan, CommandError> {
-    let input = input_format(&launch.input)?;
-    let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
-    let agent = |command: &[String], resume: Option<&Vec<String>>, prompt: PromptBy| AgentCommand {
-        command: words(command),
-        prompt,
-        pty: false,
-        input,
-        resume: resume.map(|resume| words(resume)),
-    };
-    let role = |table: &RoleTable| {
-        // Who has another command goes on in another way too.
-        let (command, resume) = match &table.command {
-            Some(command) => (command, table.resume.as_ref()),
-            None => (&launch.command, table.resume.as_ref().or(launch.resume.as_ref())),
-        };
-        let preface = table.prompt.clone().unwrap_or_default();
-        (agent(command, resume, table.prompt_by.unwrap_or(launch.prompt_by)), preface)
-    };
-    Ok(DeliveryPlan {
-        roles: launch.roles.iter().map(|(name, table)| (*name, role(table))).collect(),
-        command: agent(&launch.command, launch.resume.as_ref(), launch.prompt_by),
-        project,
-        state: home::state_directory(io.state_dir.as_deref())?,
-        rules: Rules::new(Dialect::builtin(DIALECT).cloned()).strict(launch.strict),
-        zone: clock::local_zone(),
-        ask_here: false,
-        no_wait: false,
-        limit_wait: LIMIT_WAIT,
-        boxes: launch.boxes.clone(),
-        answer: None,
-    })
 }

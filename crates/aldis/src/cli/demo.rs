@@ -11,6 +11,7 @@ use std::time::Duration;
 use aldis_machine::delivery::{Config, Event};
 use clap::Args;
 
+use super::deliver::launch::{self, DeliveryLaunch};
 use super::run::output_options;
 use super::{Outcome, deliver};
 use crate::app::formats::plan::{PlanFormat, read_plan};
@@ -18,6 +19,7 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
 use crate::settings::config::Notify;
+use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
 
@@ -69,13 +71,14 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let notes = tempfile::tempdir().map_err(|error| failed("a temporary directory", error))?;
     let program = env::current_exe().map_err(|error| failed("this program's path", error))?;
     let pause = if args.fast { 0 } else { WORK.as_millis() };
-    let launch = deliver::DeliveryLaunch {
+    let launch = DeliveryLaunch {
         command: vec![
             program.to_string_lossy().into_owned(),
             AGENT.to_owned(),
             notes.path().to_string_lossy().into_owned(),
             pause.to_string(),
         ],
+        host: None,
         prompt_by: PromptBy::Stdin,
         input: "text".to_owned(),
         resume: None,
@@ -83,6 +86,9 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         roles: BTreeMap::new(),
         strict: false,
         boxes: None,
+        labels: Vec::new(),
+        environment: Vec::new(),
+        repository: None,
     };
     let tasks = read_plan(PlanFormat::Markdown, PLAN)
         .plan
@@ -91,7 +97,8 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let place = Place::of(&directory, None);
     let run = deliver::create(&engine, &place, tasks, Config::default(), &launch)?;
     let id = run.id().clone();
-    let mut plan = deliver::plan(io, &launch, directory)?;
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    let mut plan = launch::plan(state, &launch, directory)?;
     let wait = if args.fast { Duration::ZERO } else { ANSWER.0 };
     plan.answer = Some((wait, ANSWER.1.to_owned()));
     let options = output_options(io, false, args.json);
@@ -104,8 +111,8 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     if !args.json {
         writeln!(
             io.stderr,
-            "\nNow ask why, in this directory:\n  aldis why writer     the whole history of a task: who said what, which rule\n  \
-             aldis why nightly    a block that was nobody's failure\n  aldis log {id}   everything that was decided"
+            "\nNow ask why, in this directory:\n  aldis why writer     the whole history of a task: every signal and every rule\n  \
+             aldis why nightly    an infrastructure failure that counts against no task\n  aldis log {id}   everything that was decided"
         )?;
     }
     Ok(outcome)

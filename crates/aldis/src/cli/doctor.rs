@@ -1,21 +1,29 @@
 //! `aldis doctor`: whether the hosts really call the hook.
 
-use aldis_store::{SqliteStore, Store};
+use std::time::Duration;
+
+use aldis_signal::signal::Via;
 use clap::Args;
+use serde_json::Value;
 
 use super::Outcome;
+use crate::app::calls::caller::Caller;
+use crate::app::calls::elsewhere;
 use crate::error::CommandError;
 use crate::failures;
 use crate::hosts::hook::{adoption, call_log};
 use crate::hosts::install::Host;
 use crate::hosts::install::doctor::{
-    Check, CheckStatus, examine, is_present, is_registered, state_directory,
+    CheckStatus, HealthCheck, examine, is_present, is_registered, state_directory,
 };
 use crate::hosts::install::locations::Locations;
 use crate::io::Io;
 use crate::notify;
-use crate::settings::project::Place;
+use crate::settings::project::{self, Place};
+use crate::settings::remote::{Remote, spool};
+use crate::settings::store::{OpenStore, StorePlace};
 use crate::settings::{clock, home};
+use crate::telemetry::Target;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
@@ -52,7 +60,7 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     };
     // Somebody who asks whether it works wants at least one that does.
     let some = hosts.iter().any(|host| is_registered(&locations, *host));
-    let mut checks: Vec<Check> = hosts
+    let mut checks: Vec<HealthCheck> = hosts
         .iter()
         .flat_map(|host| {
             let asked = args.host.is_some() || !some;
@@ -62,19 +70,22 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     checks.push(state_directory(&locations));
     let directory = home::state_directory(io.state_dir.as_deref())?;
     // What is wrong with the store is said elsewhere.
-    let exists = SqliteStore::exists(&directory);
-    let store = exists.then(|| SqliteStore::open(&directory).ok()).flatten();
-    let store = store.as_ref().map(|store| store as &dyn Store);
+    let at = StorePlace::of(&directory).ok().filter(StorePlace::exists);
+    let store = at.and_then(|at| at.open().ok()).map(OpenStore::shared);
+    let store = store.as_deref();
     let (place, now) = (Place::of(&locations.cwd, None), clock::now()?);
     // A state file may want a run and get none.
     let fix = "delete the file, or start a run of your own: aldis auto start";
     let unheeded = adoption::explain(store, &place, now);
-    checks.extend(unheeded.map(|message| Check::note("state file", message, fix)));
+    checks.extend(unheeded.map(|message| HealthCheck::note("state file", message, fix)));
     let troubles = store.and_then(|store| notify::troubles(store, &directory, now).ok());
     let fix = "check the sink; what waits is sent by the next aldis serve, run or deliver";
-    let note = |what| Check::note("notices", what, fix);
+    let note = |what| HealthCheck::note("notices", what, fix);
     checks.extend(troubles.into_iter().flatten().map(note));
+    checks.extend(traces());
     checks.extend(last_failure(io));
+    checks.extend(server_elsewhere());
+    checks.extend(waiting(io));
     checks.extend(hook_log(io));
     if args.json {
         for check in &checks {
@@ -88,22 +99,77 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
 }
 
 /// Mentions the last time a hook failed.
-fn last_failure(io: &Io) -> Option<Check> {
+fn last_failure(io: &Io) -> Option<HealthCheck> {
     let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
     let last = failures::latest(&directory, 1).pop()?;
     let at = local(last.at);
     let message = format!("the last failure, at {at}: {}: {}", last.part, last.what);
-    Some(Check::note("failures", message, "aldis log lists them"))
+    Some(HealthCheck::note("failures", message, "aldis log lists them"))
 }
+
+/// Mentions where traces go, or why they do not.
+fn traces() -> Option<HealthCheck> {
+    let (status, message, fix) = match Target::load() {
+        Ok(target) => (CheckStatus::Note, format!("traces go to {}", target?), None),
+        Err(error) => (
+            CheckStatus::Failed,
+            format!("traces are not exported: {error}"),
+            Some("correct the setting, or unset it".to_owned()),
+        ),
+    };
+    Some(HealthCheck { host: None, name: "telemetry", status, message, fix })
+}
+
+/// Asks the server that keeps the runs, if that is another one.
+fn server_elsewhere() -> Option<HealthCheck> {
+    let remote = match Remote::of_environment() {
+        Ok(remote) => remote?,
+        Err(error) => {
+            return Some(HealthCheck::failed(SERVER_CHECK, error.to_string(), "correct it"));
+        }
+    };
+    let here = project::current().unwrap_or_default();
+    let asked = elsewhere::read(&Caller::at(here, Via::Receipt), "status", "");
+    match remote.post::<Value>(elsewhere::READ, &asked, SERVER_PATIENCE) {
+        Ok(_) => Some(HealthCheck::passed(
+            SERVER_CHECK,
+            format!("{remote} answers, and takes the token"),
+        )),
+        Err(error) => {
+            let fix =
+                "is ALDIS_SERVER right, and ALDIS_TOKEN a token of it? aldis token list, there";
+            Some(HealthCheck::failed(SERVER_CHECK, error.to_string(), fix))
+        }
+    }
+}
+
+/// Mentions what waits for that server.
+fn waiting(io: &Io) -> Option<HealthCheck> {
+    let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
+    let count = spool::count(&directory);
+    let message = format!("{count} of what happened here waits for the server");
+    let fix = "the next hook or report that reaches the server delivers it";
+    (count > 0).then(|| HealthCheck::note("spool", message, fix))
+}
+
+/// The check of a server elsewhere, and how long it may take.
+const SERVER_CHECK: &str = "server elsewhere";
+const SERVER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Mentions where hook calls are logged, if they are.
-fn hook_log(io: &Io) -> Option<Check> {
+fn hook_log(io: &Io) -> Option<HealthCheck> {
     let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
     let message = format!("hook calls are logged in `{}`", call_log::place(&directory)?.display());
-    Some(Check { host: None, name: "hook log", status: CheckStatus::Note, message, fix: None })
+    Some(HealthCheck {
+        host: None,
+        name: "hook log",
+        status: CheckStatus::Note,
+        message,
+        fix: None,
+    })
 }
 
-fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError> {
+fn tell(io: &mut Io, checks: &[HealthCheck], nobody: bool) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let failed = checks.iter().filter(|check| check.status == CheckStatus::Failed).count();
     let of = checks.len();
@@ -139,7 +205,7 @@ fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError>
     Ok(())
 }
 
-fn line(check: &Check) -> CheckLine {
+fn line(check: &HealthCheck) -> CheckLine {
     CheckLine {
         v: 1,
         kind: "check".to_owned(),

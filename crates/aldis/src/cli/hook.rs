@@ -3,6 +3,8 @@
 //! A hook must never trap a session. Whatever goes wrong here, the answer is to print nothing and
 //! exit with 0, which lets the agent stop, and to record the failure.
 
+mod forward;
+
 use std::env;
 use std::ffi::OsStr;
 use std::io::{Read, Write as _};
@@ -27,6 +29,7 @@ use crate::io::Io;
 use crate::settings::clock::{self, Stopwatch};
 use crate::settings::home;
 use crate::settings::project::Place;
+use crate::settings::remote::Remote;
 
 /// How long a hook may take. Hosts wait longer, users do not.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -96,7 +99,11 @@ pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
 fn wait(io: &mut Io, registered: Host, state_dir: &Path) -> Outcome {
     let waited = panic::catch_unwind(AssertUnwindSafe(|| {
         let env = Env::of_process();
-        let call = read_call(io, registered, &env)?;
+        if Remote::of_environment()?.is_some() {
+            // Nothing is stored here that could be waited for.
+            return Ok(None);
+        }
+        let (call, _) = read_call(io, registered, &env)?;
         hook(&call, &env, state_dir)?.wait()
     }));
     let what = match waited {
@@ -116,15 +123,20 @@ fn wait(io: &mut Io, registered: Host, state_dir: &Path) -> Outcome {
 /// The exit code that makes a host give the agent what is on standard error.
 const WAKES: u8 = 2;
 
-fn read_call(io: &mut Io, registered: Host, env: &Env) -> Result<HookCall, CommandError> {
+fn read_call(
+    io: &mut Io,
+    registered: Host,
+    env: &Env,
+) -> Result<(HookCall, Vec<u8>), CommandError> {
     let payload = read_payload(&mut io.stdin)?;
-    parse(registered, &payload, env)
-        .map_err(|error| CommandError::new(format!("{}: {error}", error.code())))
+    let call = parse(registered, &payload, env)
+        .map_err(|error| CommandError::new(format!("{}: {error}", error.code())))?;
+    Ok((call, payload))
 }
 
 fn hook<'c>(call: &'c HookCall, env: &'c Env, state_dir: &Path) -> Result<Hook<'c>, CommandError> {
     let state_dir = state_dir.to_owned();
-    Ok(Hook { place: place(call)?, now: clock::now()?, state_dir, call, env })
+    Ok(Hook { place: place(call)?, now: clock::now()?, state_dir, call, env, elsewhere: None })
 }
 
 /// Notes that the hook was called in a way this version does not understand.
@@ -142,8 +154,11 @@ fn handle(
     log: Option<&mut CallRecord>,
 ) -> Result<(), HookError> {
     let env = Env::of_process();
-    let call = read_call(io, registered, &env)?;
+    let (call, payload) = read_call(io, registered, &env)?;
     let hook = hook(&call, &env, state_dir)?;
+    if let Some(remote) = Remote::of_environment()? {
+        return forward::forward(io, &remote, (&hook, &payload), log);
+    }
     let mut said = None;
     let result = hook.handle(&mut |reply| {
         said = Some(reply.name());

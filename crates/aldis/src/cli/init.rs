@@ -211,9 +211,11 @@ fn next(io: &mut Io, facts: &ProjectFacts, registered: bool) -> Result<(), Comma
         let original = Host::original();
         writeln!(
             io.stdout,
-            "  {}   an agent; {} is one\n  aldis demo   needs none",
+            "  {}   installs an agent: {}\n  {:<width$}   needs no agent",
             original.spec().get_program,
-            original.title()
+            original.title(),
+            "aldis demo",
+            width = original.spec().get_program.len()
         )?;
         return Ok(());
     };
@@ -222,7 +224,7 @@ fn next(io: &mut Io, facts: &ProjectFacts, registered: bool) -> Result<(), Comma
         None => "one agent, until it is done".to_owned(),
     };
     let mut steps = vec![
-        ("aldis run --task TEXT -- AGENT", until),
+        ("aldis run \"WHAT TO DO\"", until),
         ("aldis plan new plan.md", "several tasks; then: aldis deliver plan.md".to_owned()),
     ];
     if registered {
@@ -231,7 +233,7 @@ fn next(io: &mut Io, facts: &ProjectFacts, registered: bool) -> Result<(), Comma
     }
     steps.push(("aldis why", "after any of them: why it stopped".to_owned()));
     for (command, what) in steps {
-        writeln!(io.stdout, "  {command:<31} {what}")?;
+        writeln!(io.stdout, "  {command:<30} {what}")?;
     }
     Ok(())
 }

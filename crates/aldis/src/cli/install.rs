@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::error::CommandError;
 use crate::hosts::install::invocation::Invocation;
 use crate::hosts::install::locations::{Location, Locations, Scope};
-use crate::hosts::install::plan::{self, Action, Backup, Change};
+use crate::hosts::install::plan::{self, Action, Backup, InstallChange};
 use crate::hosts::install::{Host, write};
 use crate::hosts::spec::Registration;
 use crate::io::Io;
@@ -126,7 +126,7 @@ pub(super) fn carry_out(
     io: &mut Io,
     locations: &Locations,
     job: &InstallJob<'_>,
-    changes: &[Change],
+    changes: &[InstallChange],
 ) -> Result<Outcome, CommandError> {
     if !job.args.dry_run {
         for change in changes {
@@ -145,7 +145,7 @@ fn tell(
     io: &mut Io,
     locations: &Locations,
     job: &InstallJob<'_>,
-    changes: &[Change],
+    changes: &[InstallChange],
 ) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let title = job.args.host.title();
@@ -194,7 +194,7 @@ fn tell(
     Ok(())
 }
 
-fn line(job: &InstallJob<'_>, changes: &[Change]) -> InstallLine {
+fn line(job: &InstallJob<'_>, changes: &[InstallChange]) -> InstallLine {
     let text = |path: &std::path::Path| path.display().to_string();
     let files = changes.iter().map(|change| FileForm {
         path: text(&change.path),

@@ -31,14 +31,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
   aldis output 7f3kq2bn --follow
   aldis output --task csv-writer --raw")]
 pub(super) struct OutputArgs {
-    /// The run; by default the one of this project that goes on, else its latest
+    /// The run (default: the active run of this project, else its latest)
     run: Option<String>,
 
     /// Only of the agents that worked on this task of a delivery
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
 
-    /// Go on with what is written from now on, until the run ends
+    /// Keep printing what the agents write, until the run ends
     #[arg(long, short)]
     follow: bool,
 
@@ -49,11 +49,12 @@ pub(super) struct OutputArgs {
 
 pub(super) fn run(io: &mut Io, args: &OutputArgs) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
+    let store = &*store;
     let state = home::state_directory(io.state_dir.as_deref())?;
     let run = match (&args.run, &args.task) {
-        (Some(name), _) => Some(why::find(&store, name)?),
-        (None, Some(_)) => tasks::latest(&store, &tasks::here()?, delivery::State::NAME)?,
-        (None, None) => why::around(&store)?,
+        (Some(name), _) => Some(why::find(store, name)?),
+        (None, Some(_)) => tasks::latest(store, &tasks::here()?, delivery::State::NAME)?,
+        (None, None) => why::around(store)?,
     };
     let Some(run) = run else {
         writeln!(io.stderr, "no run in this project; `aldis status --all` lists all runs")?;
@@ -65,7 +66,7 @@ pub(super) fn run(io: &mut Io, args: &OutputArgs) -> Result<Outcome, CommandErro
     let mut last = None;
     loop {
         // Asked first: what an agent writes until its run ends is read after that.
-        let is_over = !args.follow || !goes_on(&store, &run)?;
+        let is_over = !args.follow || !goes_on(store, &run)?;
         let failed = |error| CommandError::new(format!("the output of run {run}: {error}"));
         let mut written = reader.read().map_err(failed)?;
         while !written.is_empty() {
@@ -92,7 +93,7 @@ fn goes_on(store: &dyn Store, run: &RunId) -> Result<bool, CommandError> {
 }
 
 /// Shows what agents wrote, each with its name where there are several. `last` is whose was shown last.
-pub(super) fn show(
+fn show(
     io: &mut Io,
     last: &mut Option<LoggedAgent>,
     all: Vec<(LoggedAgent, Written)>,
@@ -118,6 +119,7 @@ pub(super) fn show(
                 write!(out, "{}", display::lines(&String::from_utf8_lossy(&bytes)))?;
             }
             Written::Raw(bytes) => out.write_all(&bytes)?,
+            Written::Tool(_) | Written::ToolEnded(..) => {}
         }
     }
     Ok(())

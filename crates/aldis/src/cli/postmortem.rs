@@ -1,5 +1,7 @@
 //! `aldis postmortem`: what happened in sessions that are over.
 
+use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,17 +10,19 @@ use aldis_signal::time::Timestamp;
 use clap::{Args, ValueHint};
 
 use super::{Outcome, report};
-use crate::app::postmortem::{Found, Postmortem, Reading, everywhere, named, shown_path};
+use crate::app::postmortem::{
+    FoundTranscripts, Postmortem, Reading, everywhere, named, shown_path,
+};
 use crate::app::selection::chosen;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;
-use crate::view::json;
 use crate::view::paint::Paint;
-use crate::view::postmortem::Summary;
+use crate::view::postmortem::{Summary, blocks};
 use crate::view::progress::Progress;
+use crate::view::{json, page};
 
-/// Tell what happened in sessions of any host: false claims, waits, limits, costs
+/// Analyse past sessions of any host: false claims, waits, limits, costs
 ///
 /// Reads the transcripts that hosts leave behind. Nothing needs to be installed in a host, nothing is
 /// stored and nothing is sent. Each claim that the work is done is compared with the last test, build and
@@ -28,16 +32,17 @@ use crate::view::progress::Progress;
 #[command(after_help = "Examples:
   aldis postmortem
   aldis postmortem --since 3d
+  aldis postmortem -o last-night.html
   aldis postmortem ~/.claude/projects/-home-me-shop
   aldis postmortem --json session.jsonl")]
 pub(super) struct PostmortemArgs {
-    /// Transcripts, or folders with transcripts; default: wherever the hosts keep theirs
+    /// Transcripts, or folders with transcripts (default: where the hosts keep theirs)
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     files: Vec<PathBuf>,
 
     /// How far to look back: a span (12h, 3d), a date, or `all`
     ///
-    /// Default: 24h, or all where files are named. By the times that are written in the transcripts.
+    /// Default: 24h, or all if files are named. The times in the transcripts count.
     #[arg(long, value_name = "WHEN", value_parser = parse_since)]
     since: Option<Since>,
 
@@ -45,9 +50,46 @@ pub(super) struct PostmortemArgs {
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Vec<String>,
 
-    /// Print one JSON object per line, one for each session; see `aldis schema postmortem`
-    #[arg(long)]
+    /// Print one HTML file, with a picture of the timeline
+    #[arg(long, group = "form")]
+    html: bool,
+
+    /// Print Markdown
+    #[arg(long, group = "form")]
+    md: bool,
+
+    /// Print one JSON object per line, one per session; see `aldis schema postmortem`
+    #[arg(long, group = "form")]
     json: bool,
+
+    /// Write to this file; the extensions .html, .md and .json choose the form
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutputFormat {
+    Terminal,
+    Html,
+    Markdown,
+    Json,
+}
+
+impl PostmortemArgs {
+    /// What was asked for; else what the ending of the file says.
+    fn form(&self) -> OutputFormat {
+        let ending = self.output.as_ref().and_then(|path| path.extension()?.to_str());
+        match (self.html, self.md, self.json, ending) {
+            (true, ..) => OutputFormat::Html,
+            (_, true, ..) => OutputFormat::Markdown,
+            (_, _, true, _) => OutputFormat::Json,
+            (.., Some("html" | "htm")) => OutputFormat::Html,
+            (.., Some("md" | "markdown")) => OutputFormat::Markdown,
+            (.., Some("json" | "jsonl")) => OutputFormat::Json,
+            _ => OutputFormat::Terminal,
+        }
+    }
 }
 
 /// How far to look back.
@@ -91,23 +133,39 @@ fn show(
     now: Timestamp,
     since: Option<Timestamp>,
 ) -> Result<(), CommandError> {
-    if args.json {
+    let (form, mut text) = (args.form(), Vec::new());
+    if form == OutputFormat::Json {
         for line in &postmortem.sessions {
-            json::write_line(&mut io.stdout, line)?;
+            json::write_line(&mut text, line)?;
         }
-    } else if postmortem.sessions.is_empty() && postmortem.read > 0 {
-        writeln!(
-            io.stdout,
-            "No sessions in {}. `--since all` looks further back.",
-            window(now, since)
-        )?;
     } else if postmortem.read > 0 {
         for line in &mut postmortem.sessions {
             line.file = shown_path(&line.file);
         }
         let window = window(now, since);
         let summary = Summary { sessions: &postmortem.sessions, window, now };
-        summary.write(&mut io.stdout, Paint { on: io.color_stdout })?;
+        let timeline = summary.timeline();
+        match form {
+            OutputFormat::Html => {
+                let page = page::html(&summary.title(), blocks(&summary, &timeline));
+                text.extend(page.into_bytes());
+            }
+            OutputFormat::Markdown => {
+                text.extend(page::markdown(blocks(&summary, &timeline)).into_bytes());
+            }
+            _ if summary.sessions.is_empty() => {
+                let none = format!("No sessions in {}.", summary.window);
+                writeln!(text, "{none} `--since all` looks further back.")?;
+            }
+            _ => {
+                let color = io.color_stdout && args.output.is_none();
+                summary.write(&mut text, Paint { on: color })?;
+            }
+        }
+    }
+    match &args.output {
+        Some(path) => fs::write(path, text).map_err(|error| CommandError::file(path, &error))?,
+        None => io.stdout.write_all(&text)?,
     }
     io.stdout.flush()?;
     for error in &postmortem.unread {
@@ -119,7 +177,7 @@ fn show(
 /// There is nothing to read.
 fn nothing_found(
     io: &mut Io,
-    found: &Found,
+    found: &FoundTranscripts,
     since: Option<Timestamp>,
 ) -> Result<Outcome, CommandError> {
     if found.places.is_empty() {

@@ -1,7 +1,6 @@
 //! `aldis replay`: runs a journal through today's machine and compares.
 
 use std::io::Write as _;
-use std::sync::Arc;
 
 use aldis_engine::{Difference, Engine};
 use clap::Args;
@@ -24,7 +23,7 @@ pub(super) struct ReplayArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandError> {
-    let engine = Engine::new(Arc::new(home::open_store(io.state_dir.as_deref())?));
+    let engine = Engine::new(home::open_store(io.state_dir.as_deref())?);
     let replay = engine.replay(&why::find(engine.store(), &args.run)?)?;
     for difference in &replay.differences {
         writeln!(io.stdout, "{}", display::line(&in_words(difference)))?;

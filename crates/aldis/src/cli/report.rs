@@ -14,8 +14,9 @@ use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
 use crate::settings::home;
+use crate::view::report::outline;
 use crate::view::timeline::svg;
-use crate::view::{json, report as pages};
+use crate::view::{json, page};
 
 /// Report what happened in a run
 ///
@@ -28,7 +29,7 @@ use crate::view::{json, report as pages};
   aldis report 7f3kq2bn --html -o report.html
   aldis report --json")]
 pub(super) struct ReportArgs {
-    /// The run (default: the one of this project that goes on, else its latest)
+    /// The run (default: the active run of this project, else its latest)
     run: Option<String>,
 
     /// Print one HTML file, with a picture of the timeline
@@ -63,10 +64,12 @@ pub(super) fn run(io: &mut Io, args: &ReportArgs) -> Result<Outcome, CommandErro
     let (form, timeline) = found.ok_or(EngineError::NoSuchRun(run))?;
     let mut text = Vec::new();
     match args {
-        ReportArgs { html: true, .. } => text.extend(pages::html(&form, &timeline).into_bytes()),
+        ReportArgs { html: true, .. } => {
+            text.extend(page::html(&form.title, outline(&form, &timeline)).into_bytes());
+        }
         ReportArgs { json: true, .. } => json::write_line(&mut text, &form)?,
         ReportArgs { svg: true, .. } => text.extend(format!("{}\n", svg(&timeline)).into_bytes()),
-        _ => text.extend(pages::markdown(&form, &timeline).into_bytes()),
+        _ => text.extend(page::markdown(outline(&form, &timeline)).into_bytes()),
     }
     match &args.output {
         Some(path) => fs::write(path, text).map_err(|error| CommandError::file(path, &error))?,

@@ -18,7 +18,9 @@ use clap::{Args, ValueHint};
 
 pub(super) use self::flags::Flags;
 use self::launch::RunLaunch;
+use super::check_flags::check_proof;
 use super::deliver::headless_host;
+use super::host_flags::HostFlags;
 use super::{Outcome, detach, tasks, why};
 use crate::agents::git::Git;
 use crate::app::retention::Retention;
@@ -33,16 +35,17 @@ use crate::settings::config::Layered;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
+use crate::telemetry;
 use crate::view::live::run::RunReporter;
 use crate::view::live::{Detail, OutputOptions};
 
 /// Supervise an agent until its work is verifiably done
 ///
-/// Starts the agent again and again, each time with the task and what was wrong so far, until it
-/// reports that it is done and the check agrees, or a limit is reached. The agent may edit the files
-/// of the project; --allow and --yolo let it do more. Exit codes: 0 done, 1 failed or crashed, 3
-/// blocked, needs a human or lacks a permission, 4 stagnated or timed out, 5 iterations or budget used
-/// up, 130 interrupted.
+/// Starts the agent again and again, each time with the task and what is still wrong, until the agent
+/// reports that it is done and the check agrees, or until a limit is reached. The agent may edit the
+/// files of the project; --allow and --yolo allow more. Exit codes: 0 done, 1 failed or crashed, 2 usage
+/// or input error, 3 blocked, needs a human or lacks a permission, 4 stagnated or timed out, 5
+/// iterations or budget used up, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis run --host claude-code --allow Bash --verify \"npm test\" \"Make the tests pass\"
@@ -62,39 +65,25 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "go_on")]
     prompt: Option<PathBuf>,
 
-    /// The agent (default: `host` in [run] of aldis.toml, else the only one that is installed)
+    /// The agent (default: `host` in [run] of aldis.toml, else the only installed one)
     #[arg(long, value_parser = headless_host())]
     host: Option<Host>,
 
-    /// Let the host's agent use this tool, too; may be repeated
-    ///
-    /// As the host names it: `Bash` or `Bash(npm test:*)` for Claude Code, `shell` for Copilot.
-    #[arg(long, value_name = "TOOL")]
-    allow: Vec<String>,
+    #[command(flatten)]
+    may: HostFlags,
 
-    /// Let the host's agent do everything, without any question
+    /// Begin a new session in each iteration
     ///
-    /// Every permission: all commands, all files of this user, the network. Only where nothing is that
-    /// must not be lost or read.
-    #[arg(long, conflicts_with = "allow")]
-    yolo: bool,
-
-    /// The model that the host uses, as the host names it
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-
-    /// Begin a new session of the host in each iteration
-    ///
-    /// By default an iteration continues the session of the last one, where the host can: what the
-    /// agent has learned stays with it.
+    /// By default an iteration continues the session of the one before, if the host can, so the agent
+    /// remembers what it learned.
     #[arg(long)]
     fresh: bool,
 
-    /// Go on in the background, whatever becomes of this terminal; `aldis attach` shows the run
+    /// Run in the background, independent of this terminal; `aldis attach` shows the run
     #[arg(long, conflicts_with = "json")]
     detach: bool,
 
-    /// Do not show what the agent says and does (-v shows all of it, with the time)
+    /// Hide what the agent says and does (-v shows all of it, with the time)
     #[arg(long, short)]
     quiet: bool,
 
@@ -165,15 +154,17 @@ fn begin(
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
     let dialect = selection::find(&settings.run.dialect)?;
     let instructions = prompt::instructions(&dialect);
-    let config = settings.limits();
+    let mut config = settings.limits();
     if (config.require_commit || config.require_clean) && Git::around(place.root()).is_none() {
         let what = if config.require_commit { "--require-commit" } else { "--require-clean" };
         return Err(CommandError::new(format!("{what}: there is no git repository here"))
             .with_help("run `git init`, or leave the option out"));
     }
+    check_proof(&config.proof, place.root())?;
     let task = task(io, args)?;
     let launch = RunLaunch::new(io, args, settings)?;
     launch.agent(&project::current()?)?;
+    config.prefer_calls = launch.reports_by_call();
     let start = Start {
         task,
         dialect: launch.settings.run.dialect.clone(),
@@ -181,8 +172,9 @@ fn begin(
         launch: serde_json::to_string(&launch)?,
         config,
     };
+    let notes = [notify::note(&launch.settings.notify)?];
     let new = NewRun {
-        notes: vec![notify::note(&launch.settings.notify)?],
+        notes: notes.into_iter().chain(telemetry::note_of_caller()?).collect(),
         ..NewRun::of(project::name(place.root()), Driver::Process)
     };
     let run = engine.begin(clock::wall(), &new, start)?.0;
@@ -235,6 +227,7 @@ fn go_on(
         }
         Some(_) => {
             let config = Box::new(launch.settings.limits());
+            check_proof(&config.proof, place.root())?;
             if let Some(limit) = run.state().reached(&config) {
                 return Err(still_reached(&run, limit));
             }

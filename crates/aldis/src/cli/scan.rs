@@ -8,10 +8,10 @@ use clap::Args;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Outcome, report};
-use crate::agents::listener::Found;
+use crate::agents::listener::MessageFindings;
 use crate::app::scan::{ScanOptions, Stopped};
 use crate::app::selection::{Matching, Selection, SelectionArgs};
-use crate::app::source::Source;
+use crate::app::source::InputSource;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::view::display;
@@ -96,14 +96,14 @@ fn scan_file(
     as_json: bool,
     outcome: &mut Outcome,
 ) -> Result<(), Stopped> {
-    let mut source = Source::open(io, file, options.follow).map_err(Stopped::Reading)?;
+    let mut source = InputSource::open(io, file, options.follow).map_err(Stopped::Reading)?;
     // Beside lines on the same terminal it would be in the way.
     if !options.follow && stderr().is_terminal() && !stdout().is_terminal() {
         source.show_progress();
     }
     let name = file.display().to_string();
     let paint = Paint { on: io.color_stdout };
-    options.read(&mut source, &mut |found| {
+    let amount = options.read(&mut source, &mut |found| {
         for finding in &found.findings {
             if finding.signal().is_some() {
                 *outcome = Outcome::Yes;
@@ -121,11 +121,16 @@ fn scan_file(
         }
         Ok(())
     })?;
+    if amount.binary {
+        let what = "is binary: what looks like a signal in it may be none of an agent";
+        writeln!(io.stderr, "note: `{}` {what}", display::line(&name))
+            .map_err(|error| Stopped::Showing(error.into()))?;
+    }
     Ok(())
 }
 
 /// `file:line:column: dialect NAME subject  meaning  "payload"  [warnings]`.
-fn human_line(paint: Paint, file: &str, found: &Found, finding: &Finding) -> String {
+fn human_line(paint: Paint, file: &str, found: &MessageFindings, finding: &Finding) -> String {
     let place = finding.place();
     let file = display::line(file);
     // A line inside a message of a transcript is no line of the file.

@@ -8,20 +8,22 @@ use aldis_signal::signal::Via;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
-use crate::app::calls::answer::{CallReply, Rule};
-use crate::app::calls::{self, caller::Caller};
+use crate::app::calls::answer::{CallReply, RefusalRule};
+use crate::app::calls::{self, caller::Caller, elsewhere};
 use crate::error::CommandError;
-use crate::hosts::{Env, spool};
+use crate::hosts::{Env, receipt, spool as tree_spool};
 use crate::io::Io;
 use crate::mcp::of_variables;
 use crate::notify;
-use crate::settings::{clock, project};
+use crate::settings::remote::{CALL_PATIENCE, Remote, spool};
+use crate::settings::{clock, home, project};
 use crate::view::{display, json};
 
 /// Report to the run you work for
 ///
-/// For agents and programs in a run of Aldis. Prints what becomes of the report. Where the store cannot
-/// be written, as in a sandbox, the report waits in `.aldis/spool` of the project.
+/// For agents and programs in a run of Aldis. Prints whether the report counts. If a sandbox keeps the
+/// store from being written, the report waits in `.aldis/spool` of the project. If that cannot be written
+/// either, the command prints a receipt, which counts if the shell ran nothing else with it.
 ///
 /// Exit codes: 0 accepted or recorded, 1 refused, 2 usage or input error.
 #[derive(Debug, Args)]
@@ -32,7 +34,7 @@ use crate::view::{display, json};
   aldis signal ask \"Keep the old endpoint?\" --option keep --option drop")]
 pub(super) struct SignalArgs {
     #[command(subcommand)]
-    report: Report,
+    report: SignalReport,
 
     /// Print one JSON object
     #[arg(long, global = true)]
@@ -40,8 +42,8 @@ pub(super) struct SignalArgs {
 }
 
 #[derive(Debug, Subcommand)]
-enum Report {
-    /// Your work, phase or task is done
+enum SignalReport {
+    /// Report that your work, phase or task is done
     Done {
         /// What you did
         #[arg(default_value = "done")]
@@ -53,7 +55,7 @@ enum Report {
         #[arg(long)]
         task: Option<String>,
     },
-    /// You cannot go on
+    /// Report that you cannot continue
     Blocked {
         /// Why
         reason: String,
@@ -64,7 +66,7 @@ enum Report {
         #[arg(long)]
         task: Option<String>,
     },
-    /// How far the work has come
+    /// Report how far the work is
     Progress {
         /// In percent
         #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
@@ -76,7 +78,7 @@ enum Report {
         #[arg(long)]
         task: Option<String>,
     },
-    /// A human must decide something
+    /// Ask a human to decide something
     Ask {
         /// The question
         question: String,
@@ -89,7 +91,7 @@ enum Report {
     },
     /// Accept or reject the work that you review
     Verdict {
-        /// Which
+        /// Your verdict
         verdict: VerdictWord,
         /// Why
         #[arg(default_value = "")]
@@ -128,17 +130,30 @@ enum VerdictWord {
 pub(super) fn run(io: &mut Io, args: SignalArgs) -> Result<Outcome, CommandError> {
     let call = args.report.call();
     let caller = of_variables(project::current()?, &Env::of_process(), Via::Receipt);
+    if let Some(remote) = Remote::of_environment()? {
+        let reply = sent(io, &remote, &caller, &call)?;
+        return show(io, args.json, &reply);
+    }
     let reply = match notify::open_engine(io.state_dir.as_deref()) {
         Ok(engine) => calls::call(&engine, clock::wall(), &caller, call.clone()),
         Err(error) => calls::unavailable(&error.to_string()),
     };
-    let reply = match reply.is_refused_by(Rule::StoreUnavailable) {
+    let (reply, receipt) = match reply.is_refused_by(RefusalRule::StoreUnavailable) {
         true => written_down(&caller, call, reply)?,
-        false => reply,
+        false => (reply, None),
     };
+    if let Some(line) = receipt {
+        // The line stands alone: that is what its reader looks for.
+        writeln!(io.stdout, "{line}")?;
+    }
+    show(io, args.json, &reply)
+}
+
+/// Says what becomes of a report.
+fn show(io: &mut Io, json: bool, reply: &CallReply) -> Result<Outcome, CommandError> {
     let outcome = if reply.accepted { Outcome::Yes } else { Outcome::No };
-    if args.json {
-        json::write_line(&mut io.stdout, &reply)?;
+    if json {
+        json::write_line(&mut io.stdout, reply)?;
         return Ok(outcome);
     }
     let out = &mut io.stdout;
@@ -147,36 +162,63 @@ pub(super) fn run(io: &mut Io, args: SignalArgs) -> Result<Outcome, CommandError
             let rule = reply.rule.as_deref().unwrap_or_default();
             writeln!(out, "Refused: {} ({rule})", display::line(reason))?;
         }
-        (None, Some(id)) => writeln!(out, "Accepted as {id}")?,
+        (None, Some(id)) => writeln!(out, "Accepted as {}", display::line(id))?,
         (None, None) => writeln!(out, "Accepted")?,
     }
     writeln!(out, "  {}", display::line(&reply.next))?;
+    if let Some(check) = reply.check.as_ref().filter(|check| !check.output.is_empty()) {
+        writeln!(out, "  the check printed:")?;
+        for line in check.output.lines() {
+            writeln!(out, "    {}", display::line(line))?;
+        }
+    }
     Ok(outcome)
 }
 
-/// Writes a report down in the work tree that the store does not take.
+/// Sends a report to the server that keeps the run. Where it does not answer the report waits here.
+fn sent(io: &Io, remote: &Remote, caller: &Caller, call: &Call) -> Result<CallReply, CommandError> {
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    let name = spool::name(clock::now()?)?;
+    let body = elsewhere::call(Some(&name), caller, &calls::without_secrets(call));
+    let error = match remote.post::<CallReply>(elsewhere::CALLS, &body, CALL_PATIENCE) {
+        Ok(reply) => return Ok(reply),
+        Err(error) => error,
+    };
+    // Whose turn it is may be decided long before a report about it arrives.
+    let may_wait = error.passes() && !matches!(call, Call::EndTurn { .. });
+    if may_wait && spool::put(&state, remote, (elsewhere::CALLS, &body), &name).is_ok() {
+        return Ok(CallReply::waits(caller.run.as_deref(), name));
+    }
+    Ok(calls::unavailable(&error.to_string()))
+}
+
+/// Writes a report down in the work tree that the store does not take, or else as a receipt, which is
+/// returned.
 fn written_down(
     caller: &Caller,
     call: Call,
     refused: CallReply,
-) -> Result<CallReply, CommandError> {
+) -> Result<(CallReply, Option<String>), CommandError> {
     // Nobody could tell whose it is.
     if caller.run.is_none() && caller.session.is_none() || matches!(call, Call::EndTurn { .. }) {
-        return Ok(refused);
+        return Ok((refused, None));
     }
     let record = CallRecord {
         session: caller.session.clone(),
         agent: caller.agent,
         ..CallRecord::new(clock::wall(), Via::Receipt, calls::without_secrets(&call))?
     };
-    let id = record.id.clone();
-    Ok(match spool::write(&caller.directory, caller.run.clone(), record) {
-        Ok(_) => CallReply::recorded(caller.run.as_deref(), id),
-        Err(_) => refused,
+    let (id, run) = (record.id.clone(), caller.run.clone());
+    Ok(match tree_spool::write(&caller.directory, run.clone(), record.clone()) {
+        Ok(_) => (CallReply::recorded(run.as_deref(), id), None),
+        Err(_) => match receipt::of_this_process(&record, run.clone()) {
+            Some(line) => (CallReply::printed(run.as_deref(), id), Some(line)),
+            None => (refused, None),
+        },
     })
 }
 
-impl Report {
+impl SignalReport {
     fn call(self) -> Call {
         match self {
             Self::Done { summary, phase, task } => {

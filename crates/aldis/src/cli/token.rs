@@ -1,24 +1,25 @@
-//! `aldis token`: tokens by which agents elsewhere report to `aldis serve`.
+//! `aldis token`: what machines, programs and agents elsewhere may do at `aldis serve`.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_signal::time::Timestamp;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
 
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::config::Seconds;
 use crate::settings::project::{self, Place};
-use crate::settings::tokens::{self, NewToken, Scope, Token};
+use crate::settings::store::StorePlace;
+use crate::settings::tokens::{self, Grant, Scope};
 use crate::settings::{clock, home};
 use crate::view::wire::call::TokenLine;
 use crate::view::{display, json};
 
-/// Make and revoke tokens for agents that report over HTTP
+/// Make, list and revoke tokens for `aldis serve`
 ///
-/// `/mcp` of `aldis serve` takes them. They can report, and do nothing else.
+/// A token says what its owner may do, and in which project. Every server of the store takes it.
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
     New(NewArgs),
@@ -28,22 +29,32 @@ pub(super) enum TokenCommand {
 
 /// Make a token, and print it once
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  aldis token new --scope signal --agent reviewer --expires 7d")]
+#[command(after_help = "Examples:
+  aldis token new --scope signal --agent reviewer --expires 7d
+  aldis token new --scope work --project /srv/shop
+  aldis token new --scope observe --all-projects")]
 pub(super) struct NewArgs {
-    /// What it may do
+    /// What it allows
     #[arg(long, value_enum)]
     scope: Scope,
 
-    /// The agent that uses it
-    #[arg(long, value_name = "NAME")]
-    agent: String,
+    /// The agent that uses it, for `signal`
+    #[arg(long, value_name = "NAME", required_if_eq("scope", "signal"))]
+    agent: Option<String>,
 
-    /// The run that it reports for (default: the active run of this project)
+    /// The only run that it is for (default: every run of the project)
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
 
-    /// How long it is valid
+    /// The project that it is for (default: the one around this directory)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all_projects")]
+    project: Option<PathBuf>,
+
+    /// Make it for every project
+    #[arg(long)]
+    all_projects: bool,
+
+    /// How long the token is valid
     #[arg(long, value_name = "TIME", default_value = "30d")]
     expires: Seconds<1>,
 
@@ -61,74 +72,86 @@ pub(super) struct ListArgs {
 }
 
 /// Revoke a token
+///
+/// It is refused from then on, and browsers that logged in by it are signed out.
 #[derive(Debug, Args)]
 pub(super) struct RevokeArgs {
     /// Its id, as `aldis token list` shows it
     id: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl NewArgs {
+    fn grant(&self) -> Result<Grant, CommandError> {
+        let project = match (&self.project, self.all_projects) {
+            (_, true) => None,
+            // One of another machine need not be here: then it is named as it is.
+            (Some(named), false) => Some(Place::of(named, Some(named)).root().to_owned()),
+            (None, false) => Some(project::here()?.root().to_owned()),
+        };
+        let project = project.as_deref().map(project::name);
+        let (agent, run) = (self.agent.clone(), self.run.clone());
+        Ok(Grant { scope: self.scope, agent, run, project })
+    }
 }
 
 pub(super) fn run(io: &mut Io, command: &TokenCommand) -> Result<Outcome, CommandError> {
     let state = home::state_directory(io.state_dir.as_deref())?;
+    let store = StorePlace::of(&state)?.open()?.shared();
+    tokens::take_over(&state, &*store)?;
     let now = clock::now()?;
     match command {
         TokenCommand::New(args) => {
-            let place = Place::of(&project::current()?, None);
-            let new = NewToken {
-                scope: args.scope,
-                agent: args.agent.clone(),
-                run: args.run.clone(),
-                project: place.root().to_owned(),
-                created: now,
-                expires: now.after(Duration::from_secs(args.expires.0)),
-            };
-            let (secret, token) = tokens::create(&state, new)?;
+            let expires = now.after(Duration::from_secs(args.expires.0));
+            let (secret, token) = tokens::create(&*store, args.grant()?, now, expires)?;
             if args.json {
-                let line = TokenLine { token: Some(secret), ..line_of(&token, now) };
+                let line = TokenLine { token: Some(secret), ..token.line(now) };
                 json::write_line(&mut io.stdout, &line)?;
             } else {
                 writeln!(io.stdout, "{secret}")?;
-                let until = token.expires;
-                writeln!(
-                    io.stderr,
-                    "token {} is valid until {until}; it is shown once",
-                    token.id()
-                )?;
+                let id = token.id();
+                writeln!(io.stderr, "token {id} is valid until {expires}; it is shown once")?;
             }
         }
         TokenCommand::List(args) => {
-            for token in tokens::list(&state)? {
-                let line = line_of(&token, now);
-                if args.json {
-                    json::write_line(&mut io.stdout, &line)?;
-                    continue;
+            for token in tokens::list(&*store)? {
+                let line = token.line(now);
+                match args.json {
+                    true => json::write_line(&mut io.stdout, &line)?,
+                    false => writeln!(io.stdout, "{}", shown(&line))?,
                 }
-                let until = if line.valid { "valid until" } else { "expired at" };
-                let agent = display::line(&line.agent);
-                writeln!(io.stdout, "{}  {agent}  {until} {}", line.id, line.expires)?;
             }
         }
         TokenCommand::Revoke(args) => {
-            if !tokens::revoke(&state, &args.id)? {
-                writeln!(io.stderr, "there is no token `{}`; see aldis token list", args.id)?;
+            let Some(token) = tokens::revoke(&*store, &args.id)? else {
+                let id = display::line(&args.id);
+                writeln!(io.stderr, "there is no token `{id}`; see aldis token list")?;
                 return Ok(Outcome::No);
+            };
+            match args.json {
+                true => {
+                    let line = TokenLine { valid: false, ..token.line(now) };
+                    json::write_line(&mut io.stdout, &line)?;
+                }
+                false => writeln!(io.stdout, "Revoked token {}", token.id())?,
             }
-            writeln!(io.stdout, "Revoked token {}", args.id)?;
         }
     }
     Ok(Outcome::Yes)
 }
 
-/// A token as programs read it, without its secret.
-fn line_of(token: &Token, now: Timestamp) -> TokenLine {
-    let Scope::Signal = token.scope;
-    TokenLine {
-        v: 1,
-        id: token.id().to_owned(),
-        scope: "signal".to_owned(),
-        agent: token.agent.clone(),
-        run: token.run.clone(),
-        expires: token.expires.to_string(),
-        valid: token.expires > now,
-        token: None,
-    }
+/// A token as people read it.
+fn shown(line: &TokenLine) -> String {
+    let agent = line.agent.as_deref().map(|agent| format!(" as {}", display::line(agent)));
+    let place = match (&line.run, &line.project) {
+        (Some(run), _) => format!("run {}", display::line(run)),
+        (None, Some(project)) => display::line(project),
+        (None, None) => "all projects".to_owned(),
+    };
+    let until = if line.valid { "valid until" } else { "expired at" };
+    let (scope, agent) = (&line.scope, agent.unwrap_or_default());
+    format!("{}  {scope}{agent}  {place}  {until} {}", line.id, line.expires)
 }

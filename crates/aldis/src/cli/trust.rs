@@ -14,6 +14,7 @@ use crate::settings::project;
 use crate::settings::trust::{TrustRecord, Trusted};
 use crate::view::display;
 use crate::view::json;
+use crate::view::time::local;
 use crate::view::wire::config::TrustLine;
 
 /// Trust the commands of this project's settings
@@ -65,7 +66,11 @@ fn trust(io: &mut Io, trusted: &Trusted, path: &Path) -> Result<Outcome, Command
     trusted.add(&document.file, clock::now()?)?;
     writeln!(io.stdout, "Trusted {} as it is now.", display::line(&path.display().to_string()))?;
     for key in layered.powers() {
-        let set = |kind: &NodeKind| !matches!(kind, NodeKind::Unset | NodeKind::Bool(false));
+        let set = |kind: &NodeKind| match kind {
+            NodeKind::Unset | NodeKind::Bool(false) => false,
+            NodeKind::List(items) => !items.is_empty(),
+            _ => true,
+        };
         if let Some(node) = layered.at(&key).filter(|node| set(&node.kind)) {
             let value = display::excerpt(&node.to_json().to_string(), 200);
             writeln!(io.stdout, "  {key} = {value}")?;
@@ -93,7 +98,7 @@ fn list(io: &mut Io, trusted: &Trusted, as_json: bool) -> Result<Outcome, Comman
             let (kind, status, at) = ("trust".to_owned(), status.to_owned(), at.to_string());
             json::write_line(&mut io.stdout, &TrustLine { v: 1, kind, path, digest, at, status })?;
         } else {
-            writeln!(io.stdout, "{at}  {status:<8} {}", display::line(&path))?;
+            writeln!(io.stdout, "{}  {status:<8} {}", local(at), display::line(&path))?;
         }
     }
     Ok(Outcome::Yes)

@@ -8,6 +8,7 @@ use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
+use crate::settings::home;
 use crate::tui;
 
 /// Watch all runs live
@@ -32,6 +33,7 @@ pub(super) fn run(io: &mut Io, args: &WatchArgs) -> Result<Outcome, CommandError
     }
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let only = args.run.as_deref().map(|name| why::find(engine.store(), name)).transpose()?;
-    tui::watch(&mut io.stdout, io.color_stdout, &engine, only)?;
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    tui::watch(&mut io.stdout, io.color_stdout, &engine, &state, only)?;
     Ok(Outcome::Yes)
 }

@@ -13,7 +13,9 @@ use super::{Outcome, tasks};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
+use crate::receipts;
 use crate::settings::clock;
+use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::json;
 use crate::view::run_view::RunView;
@@ -57,6 +59,7 @@ pub(super) struct WhyArgs {
 pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> {
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (store, now) = (engine.store(), clock::now()?);
+    let state = home::state_directory(io.state_dir.as_deref())?;
     let (run, task) = meant(store, args)?;
     let several = run.is_none();
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
@@ -84,10 +87,13 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         }
         // How a run is now stands once below its history.
         let named = task.is_none() && (several || left == 0);
-        let run = RunId::new(&*form.run).ok().filter(|_| named);
-        let run = run.map(|id| engine.snapshot(&id)).transpose()?.flatten();
+        let id = RunId::new(&*form.run).ok().filter(|_| named);
+        let run = id.as_ref().map(|id| engine.snapshot(id)).transpose()?.flatten();
         let view = run.map(|run| RunView::new(&run, now));
         show::decision(io, now, form, view.as_ref())?;
+        if let Some(id) = id.filter(|id| receipts::count(&state, id) > 0) {
+            writeln!(io.stdout, "  {:<9} aldis proof show {id}", "receipt")?;
+        }
     }
     Ok(Outcome::Yes)
 }
@@ -123,13 +129,18 @@ fn meant(
 /// The run around the current directory that is meant: of the nearest project that has any, one that
 /// goes on before one that ended, the latest before earlier ones.
 pub(super) fn around(store: &dyn Store) -> Result<Option<RunId>, CommandError> {
-    let Ok(directory) = env::current_dir() else { return Ok(None) };
-    let projects: Vec<String> = Place::of(&directory, None).around().map(project::name).collect();
+    let projects = projects_around();
     let filter = RunFilter { projects: projects.clone(), limit: RUNS_MAX, ..RunFilter::default() };
     let far = |run: &RunSummary| projects.iter().position(|name| *name == run.project);
     let runs = store.list(&filter)?.into_iter();
     let meant = runs.min_by_key(|run| (far(run), !run.active, Reverse(run.updated)));
     Ok(meant.map(|run| run.id))
+}
+
+/// The projects around the current directory, the nearest first.
+pub(super) fn projects_around() -> Vec<String> {
+    let Ok(directory) = env::current_dir() else { return Vec::new() };
+    Place::of(&directory, None).around().map(project::name).collect()
 }
 
 /// The run of this name, or the only one whose name begins so.

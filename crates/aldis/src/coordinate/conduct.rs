@@ -4,8 +4,8 @@ use aldis_machine::run::Exit;
 use aldis_machine::{HumanCommand, Machine, Outcome};
 use aldis_signal::time::Timestamp;
 
-use super::coordinator::Core;
-use super::world::{JobId, RepositoryAnswer, Stream, Ticket};
+use super::coordinator::{self, Core};
+use super::world::{JobId, OutputStream, RepositoryAnswer, Ticket};
 use crate::error::CommandError;
 
 /// What effects and happenings mean for the runs of one machine. Whatever can fail fails if the store
@@ -29,7 +29,7 @@ pub(crate) trait Conduct: Sized {
         &mut self,
         core: &mut CoreOf<'_, Self>,
         job: JobId,
-        stream: Stream,
+        stream: OutputStream,
         bytes: &[u8],
     ) -> Result<(), CommandError>;
 
@@ -76,6 +76,20 @@ pub(crate) trait Conduct: Sized {
 
     /// Draws how the run stands. Returns what the person at the terminal is asked.
     fn draw(&mut self, core: &CoreOf<'_, Self>) -> Option<String>;
+
+    /// Tells the machine what happened, and performs what it decides.
+    fn advance(
+        &mut self,
+        core: &mut CoreOf<'_, Self>,
+        event: <Self::Machine as Machine>::Event,
+    ) -> Result<(), CommandError> {
+        coordinator::advance(core, self, event)
+    }
+
+    /// The right under which steps are taken is lost: what is at work under it ends.
+    fn lost(&mut self, core: &mut CoreOf<'_, Self>) -> Result<(), CommandError> {
+        Err(CommandError::new(format!("run {} has passed to somebody else", core.id())))
+    }
 
     /// Returns whether what goes on now is to end soon, so that nothing may hold that up.
     fn is_ending(&self, core: &CoreOf<'_, Self>) -> bool {

@@ -10,17 +10,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use aldis_engine::{Engine, EngineError, Handle, Performable, Stepped};
+use aldis_engine::{CallRecord, Engine, EngineError, Handle, Performable, Stepped};
 use aldis_machine::{HumanCommand, Machine, NotPossible, Outcome, Urgency};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Lease, LeaseError, PartChange, RunId, StoreError};
+use aldis_store::{LeaseError, PartChange, RunId, StoreError};
 
 use super::conduct::{Awaited, Conduct, CoreOf, Performed};
+use super::hold::{Hold, Renewal, patiently};
 use super::lease;
-use super::world::{Happening, JobId, Leftover, RepositoryRequest, Ticket, World};
+use super::world::{Control, Happening, JobId, Leftover, RepositoryRequest, Ticket, World};
 use crate::error::CommandError;
 use crate::hosts::spool;
+use crate::receipts;
 use crate::settings::project::Place;
+use crate::telemetry::Tracing;
 
 /// How often the lease is renewed.
 const RENEW: Duration = Duration::from_secs(10);
@@ -28,8 +31,6 @@ const RENEW: Duration = Duration::from_secs(10);
 const FLUSH: Duration = Duration::from_secs(10);
 /// How long those wait that must not be lost, as what an agent has cost.
 const FLUSH_SOON: Duration = Duration::from_millis(500);
-/// How long to wait before a store that failed is tried again.
-const RETRY: Duration = Duration::from_millis(500);
 /// How long effects may still take once the run is over, unless a human is in a hurry: git may hang.
 const LAST_CALL: Duration = Duration::from_secs(5);
 /// How long it takes at least until the machine is woken again.
@@ -41,17 +42,18 @@ const DRAW: Duration = Duration::from_millis(500);
 pub(crate) struct Core<'w, M: Machine> {
     engine: Engine,
     run: Handle<M>,
-    lease: Lease,
+    hold: Hold,
     world: &'w mut dyn World,
     last_ticket: Ticket,
     last_job: JobId,
+    /// Which spans those of agents and checks hang below, where traces are exported.
+    pub(super) tracing: Option<Tracing>,
     /// When quiet events must be written.
     flush_at: Option<Timestamp>,
 }
 
 impl<'w, M: Machine> Core<'w, M> {
-    /// Takes a run over: gives up effects of a dead coordinator that would be done twice, and ends
-    /// what it left of its agents.
+    /// Takes a run over, with what a dead coordinator left of its effects and agents.
     ///
     /// # Errors
     ///
@@ -68,15 +70,27 @@ impl<'w, M: Machine> Core<'w, M> {
             Err(LeaseError::Store(error)) => Err(error.into()),
             acquired => Ok(acquired),
         };
-        let lease = patiently(world, &id, acquire)??;
+        let lease = patiently(world, (&id, None), acquire)??;
         run.set_fence(lease.fence);
         for identity in agents {
             world.end_leftover(&Leftover::Identity(identity));
         }
         world.end_leftover(&Leftover::Unknown(id.clone()));
-        patiently(world, &id, |_| run.give_up_effects(&engine, &is_stale))?;
-        let (last_ticket, last_job, flush_at) = (0, 0, None);
-        Ok(Self { engine, run, lease, world, last_ticket, last_job, flush_at })
+        patiently(world, (&id, None), |_| run.give_up_effects(&engine, &is_stale))?;
+        world.keep_receipts(&id);
+        let traced = world.is_traced().then_some(engine.store());
+        let tracing = patiently(world, (&id, None), |_| Tracing::resume(traced, &run))?;
+        Ok(Self::holding(engine, run, (Hold::Run(lease), tracing), world))
+    }
+
+    /// Works on a run under this right.
+    pub(crate) fn holding(
+        engine: Engine,
+        run: Handle<M>,
+        (hold, tracing): (Hold, Option<Tracing>),
+        world: &'w mut dyn World,
+    ) -> Self {
+        Self { engine, run, hold, world, last_ticket: 0, last_job: 0, tracing, flush_at: None }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -128,10 +142,15 @@ impl<'w, M: Machine> Core<'w, M> {
             .map(drop)
     }
 
+    /// Keeps a report that the output of an agent brought.
+    pub(super) fn record_call(&mut self, record: &CallRecord) -> Result<(), CommandError> {
+        self.patiently(|run, engine, now| engine.record_call(now, run.id(), record)).map(drop)
+    }
+
     /// Takes over what somebody else decided. Returns what our own events mean then.
     fn refresh(&mut self) -> Result<Outcome<M::Effect>, CommandError> {
         let stepped = self.patiently(|run, engine, now| run.refresh(engine, now))?;
-        Ok(stepped.map(|stepped| stepped.outcome).unwrap_or_default())
+        Ok(self.with_receipts(stepped.map(|stepped| stepped.outcome).unwrap_or_default()))
     }
 
     /// Writes what waits for the next step.
@@ -144,20 +163,20 @@ impl<'w, M: Machine> Core<'w, M> {
         &mut self,
         mut act: impl FnMut(&mut Handle<M>, &Engine, Timestamp) -> Result<T, EngineError>,
     ) -> Result<T, CommandError> {
-        let Self { engine, run, world, .. } = self;
+        let Self { engine, run, hold, world, .. } = self;
         let id = run.id().clone();
-        patiently(*world, &id, |now| act(run, engine, now))
+        patiently(*world, (&id, hold.deadline()), |now| act(run, engine, now))
     }
 
-    /// Records what was performed, and gives the lease back: whoever comes next need not wait for it
-    /// to run out.
+    /// Records what was performed, and gives the lease back.
     fn leave(&mut self) -> Result<(), CommandError> {
         self.flush()?;
-        let _released = self.engine.store().release_lease(&self.lease);
+        self.hold.release(self.engine.store());
         Ok(())
     }
 
-    fn take(&mut self, event: M::Event) -> Result<Outcome<M::Effect>, CommandError> {
+    /// Lets the machine take an event.
+    pub(super) fn take(&mut self, event: M::Event) -> Result<Outcome<M::Effect>, CommandError> {
         let (now, urgency) = (self.now(), M::urgency(&event));
         let stepped = match self.run.advance(&self.engine, now, event) {
             Err(EngineError::Store(error)) => self.wait_for_store(error)?,
@@ -174,7 +193,7 @@ impl<'w, M: Machine> Core<'w, M> {
         };
         let due = within.map(|within| now.after(within));
         self.flush_at = [self.flush_at, due].into_iter().flatten().min();
-        Ok(stepped.outcome)
+        Ok(self.with_receipts(stepped.outcome))
     }
 
     /// Lets the machine take events that belong together, and keeps notes of ours with them.
@@ -193,7 +212,15 @@ impl<'w, M: Machine> Core<'w, M> {
             stepped => stepped?,
         };
         self.flush_at = None;
-        Ok(stepped.outcome)
+        Ok(self.with_receipts(stepped.outcome))
+    }
+
+    /// Writes the receipts of what is done, before it is shown.
+    fn with_receipts<E>(&mut self, outcome: Outcome<E>) -> Outcome<E> {
+        if outcome.decisions.iter().any(|it| receipts::is_done(&it.rule)) {
+            self.world.keep_receipts(self.run.id());
+        }
+        outcome
     }
 
     /// Writes what the store did not, as soon as it does.
@@ -205,37 +232,11 @@ impl<'w, M: Machine> Core<'w, M> {
     }
 }
 
-/// Does something with the store until it works. A full disk, a store that is locked or gone for a
-/// moment: the run waits, its agents wait when their pipes are full, and nothing is lost.
-fn patiently<T>(
-    world: &mut dyn World,
-    run: &RunId,
-    mut act: impl FnMut(Timestamp) -> Result<T, EngineError>,
-) -> Result<T, CommandError> {
-    let mut asked_before = None;
-    loop {
-        let error = match act(world.now()) {
-            Err(EngineError::Store(error)) if error.may_pass() => error,
-            done => return Ok(done?),
-        };
-        let now = world.now();
-        let before = *asked_before.get_or_insert_with(|| {
-            world.warn(&format!("run {run} waits: {error}"));
-            world.pause(now)
-        });
-        // Output is left in its pipe: the agent waits.
-        if world.pause(now.after(RETRY)) > before {
-            return Err(error.into());
-        }
-    }
-}
-
 /// Lets the machine take an event, and shows what came of it.
 ///
 /// # Errors
 ///
-/// Fails if somebody else has taken the run over, or if what is stored cannot be understood. A store
-/// that fails is waited for.
+/// Fails if somebody else has taken the run over, or if what is stored cannot be understood.
 pub(crate) fn advance<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,
@@ -269,7 +270,7 @@ pub(crate) fn command<C: Conduct>(
     by: &str,
 ) -> Result<Option<NotPossible>, CommandError> {
     match core.state().command(command, by) {
-        Ok(event) => advance(core, conduct, event).map(|()| None),
+        Ok(event) => conduct.advance(core, event).map(|()| None),
         Err(why) => Ok(Some(why)),
     }
 }
@@ -288,17 +289,16 @@ pub(crate) fn heed_others<C: Conduct>(
 ///
 /// # Errors
 ///
-/// Fails if somebody else has taken the run over, or if the store fails for good. The run can be
-/// continued.
+/// Fails if somebody else has taken the run over, or if the store fails for good.
 pub(crate) fn coordinate<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,
     first: <C::Machine as Machine>::Event,
 ) -> Result<C::End, CommandError> {
     let mut looped = Loop::new(core.now());
-    advance(core, conduct, first)?;
+    conduct.advance(core, first)?;
     loop {
-        looped.renew_lease(core)?;
+        looped.renew(core, conduct)?;
         looped.perform(core, conduct)?;
         if let Some(end) = conduct.end(core)
             && looped.may_leave(core, conduct)
@@ -323,8 +323,7 @@ struct Loop {
     in_the_way: Option<Awaited>,
     /// Until when effects may still take time, once the run is over.
     last_call: Option<Timestamp>,
-    /// When the machine was last woken. One that wants to be woken in the past, and goes on to want
-    /// it, must not keep the processor busy.
+    /// When the machine was last woken: one that wants it in the past must not keep a processor busy.
     woken: Option<Timestamp>,
 }
 
@@ -334,30 +333,41 @@ impl Loop {
         Self { renewed: now, drawn: now, waiting, in_the_way, last_call, woken: None }
     }
 
-    /// Returns whether nothing is left to do in a run that is over, or takes too long. Whoever
-    /// continues the run does what is left.
+    /// Returns whether nothing is left to do in a run that is over, or takes too long.
     fn may_leave<C: Conduct>(&mut self, core: &CoreOf<'_, C>, conduct: &mut C) -> bool {
         let now = core.now();
         let last_call = *self.last_call.get_or_insert_with(|| now.after(LAST_CALL));
+        // Processes end for certain, and what they have cost is told then.
+        if self.waiting.keys().any(|awaited| matches!(awaited, Awaited::End(_))) {
+            return false;
+        }
         if now >= last_call && !self.waiting.is_empty() {
             conduct.problem(now, "git does not answer; uncommitted work may not have been saved");
         }
         self.waiting.is_empty() || now >= last_call
     }
 
-    /// Renews the lease in time. Whoever was suspended for longer than it lasts may have been replaced:
-    /// that is found out here, before anything is performed.
-    fn renew_lease<M: Machine>(&mut self, core: &mut Core<'_, M>) -> Result<(), CommandError> {
+    /// Somebody asks again to leave a run that is over: what still ends is killed.
+    fn hurry<M: Machine>(&mut self, core: &mut Core<'_, M>) {
+        self.last_call = Some(core.now());
+        for awaited in self.waiting.keys() {
+            if let Awaited::End(job) = *awaited {
+                core.world.control(job, Control::End(Duration::ZERO));
+            }
+        }
+    }
+
+    /// Renews the right under which steps are taken.
+    fn renew<C: Conduct>(
+        &mut self,
+        core: &mut CoreOf<'_, C>,
+        conduct: &mut C,
+    ) -> Result<(), CommandError> {
         let now = core.now();
         if now.since(self.renewed) >= RENEW {
             self.renewed = now;
-            match core.engine.store().renew_lease(&core.lease, now, lease::TTL) {
-                Ok(lease) => core.lease = lease,
-                // Until it has run out there is time to try again.
-                Err(LeaseError::Store(error)) if error.may_pass() => {
-                    tracing::warn!(run = %core.id(), %error, "cannot renew the lease yet");
-                }
-                Err(error) => return Err(error.into()),
+            if core.hold.renew(core.engine.store(), now)? == Renewal::Lost {
+                conduct.lost(core)?;
             }
         }
         Ok(())
@@ -377,6 +387,10 @@ impl Loop {
                 }
                 Some(_) => return Ok(()),
                 None => {}
+            }
+            // Whoever runs one agent performs nothing else.
+            if matches!(core.hold, Hold::Agent { .. }) {
+                return Ok(());
             }
             let next = core.patiently(|run, engine, _| run.next_effect(engine))?;
             let Some(Performable { key, effect }) = next else { return Ok(()) };
@@ -409,6 +423,10 @@ impl Loop {
 
     /// Returns when the machine is woken next.
     fn next_wake<M: Machine>(&self, core: &Core<'_, M>) -> Option<Timestamp> {
+        // Whoever runs one agent leaves time to the coordinator.
+        if matches!(core.hold, Hold::Agent { .. }) {
+            return None;
+        }
         let soonest = self.woken.map(|woken| woken.after(WAKE_PAUSE));
         core.state().next_wake().map(|due| soonest.map_or(due, |soonest| due.max(soonest)))
     }
@@ -437,7 +455,9 @@ impl Loop {
             }
             Happening::StoreChanged => heed_others(core, conduct),
             Happening::Interrupted(by) => {
-                self.last_call = self.last_call.map(|_| core.now());
+                if self.last_call.is_some() {
+                    self.hurry(core);
+                }
                 conduct.on_interrupt(core, by)
             }
             Happening::Typed(line) => {
@@ -464,7 +484,7 @@ impl Loop {
             && let Some(event) = core.state().wake_event(false)
         {
             self.woken = Some(now);
-            advance(core, conduct, event)?;
+            conduct.advance(core, event)?;
         }
         conduct.on_time(core)?;
         if core.flush_at.take_if(|due| now >= *due).is_some() {

@@ -1,50 +1,48 @@
 //! What the effects of a delivery mean in the world, and what its agents do means to it.
 
-mod agent;
-mod called;
-mod start;
-mod watch;
+pub(super) mod agent;
+mod boxes;
+pub(super) mod called;
+mod checks;
+pub(super) mod last_words;
+pub(super) mod start;
+pub(super) mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_engine::{Engine, Handle, note};
-use aldis_machine::delivery::{
-    AgentReply, Dispatch, Effect, Ending, Event, Notice, Role, State, Status,
-};
-use aldis_machine::run::{Exit, Usage};
+use aldis_engine::{Engine, Handle};
+use aldis_machine::delivery::{Dispatch, Effect, Ending, Event, Notice, Role, State, Status};
+use aldis_machine::run::Exit;
 use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::Rules;
-use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_store::PartChange;
 use aldis_transcript::events::Zone;
-use serde::{Deserialize, Serialize};
 
-use self::agent::{AgentAtWork, Ended, Last};
-use self::start::{HostSession, PROCESS, process_key, session_key};
+use self::agent::{AgentAtWork, Last};
+pub(crate) use self::boxes::PlanBoxes;
+use self::boxes::title;
+use self::checks::TaskCheck;
+use self::last_words::{LastWords, last_words, spent};
+use self::start::{PROCESS, process_key};
 use self::watch::Watch;
 use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
-use super::plan_box::PlanBox;
 use super::real::Real;
+use super::remote::SharedRepository;
 use super::repository::Repository;
-use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
+use super::world::{
+    Control, JobId, OutputStream, RepositoryAnswer, RepositoryRequest, Ticket, World,
+};
 use crate::agents::command::AgentCommand;
 use crate::error::CommandError;
+use crate::notify::TerminalNotice;
 use crate::notify::routes::about;
-use crate::notify::{self, TerminalNotice};
-use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::settings::notice_kind::Kind;
-use crate::view::display;
 use crate::view::live::delivery::DeliveryReporter;
-
-/// How much of a task's title names a commit.
-const TITLE_MAX: usize = 72;
-/// How an agent counts as having ended whose host gave up.
-const CRASHED: Exit = Exit { code: Some(1), signal: None };
 
 /// How to deliver.
 #[derive(Debug)]
@@ -68,25 +66,20 @@ pub(crate) struct DeliveryPlan {
     pub(crate) limit_wait: Duration,
     /// The plan's file and the boxes in it that are ticked when their tasks are complete.
     pub(crate) boxes: Option<PlanBoxes>,
+    /// The repository that workers share with us, where they run the agents.
+    pub(crate) shared: Option<SharedRepository>,
     /// For the demonstration: the answer that every question gets after a moment.
     pub(crate) answer: Option<(Duration, String)>,
 }
 
 impl DeliveryPlan {
     /// How the agents of a role are started, and what stands before their prompts.
-    fn of_role(&self, role: Role) -> (&AgentCommand, &str) {
+    pub(super) fn of_role(&self, role: Role) -> (&AgentCommand, &str) {
         match self.roles.get(&role) {
             Some((command, preface)) => (command, preface),
             None => (&self.command, ""),
         }
     }
-}
-
-/// The boxes of a plan, by task.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PlanBoxes {
-    pub(crate) file: PathBuf,
-    pub(crate) tasks: BTreeMap<String, PlanBox>,
 }
 
 /// How a delivery went as far as this process took it.
@@ -108,6 +101,10 @@ struct DeliveryConduct<'p> {
     /// What the repository was asked for.
     asked: BTreeMap<Ticket, Asked>,
     watch: Watch,
+    /// The checks at work.
+    checks: BTreeMap<JobId, TaskCheck>,
+    /// Where the checks of tasks run, by their places in the plan.
+    check_places: BTreeMap<usize, PathBuf>,
 }
 
 /// What an answer of the repository is for.
@@ -122,6 +119,10 @@ enum Asked {
     Expert(String),
     /// How this directory looks.
     Look(PathBuf),
+    /// How the files of this task's checks stand.
+    Inspect(String),
+    /// The work tree of this task, in which this check runs.
+    Place(String, String),
 }
 
 /// Coordinates a delivery until it is over, or waits for a human and may not.
@@ -139,10 +140,9 @@ pub(crate) fn deliver(
 ) -> Result<Delivered, CommandError> {
     let worktrees = run.state().run().config.worktrees;
     let repository = Repository::around(&plan.project, &plan.state, run.id(), worktrees)?;
-    notify::check(notify, &plan.project)?;
-    notify::remember(&engine, clock::wall(), &mut run, notify)?;
-    let (store, id) = (engine.shared_store(), run.id().clone());
-    let mut world = Real::new(store, repository, (&id, &plan.state), notify, plan.ask_here)?;
+    let repository = repository.sharing(plan.shared.clone());
+    let (id, place) = (run.id().clone(), (&*plan.project, &*plan.state));
+    let mut world = Real::of(&engine, &mut run, place, repository, (notify, plan.ask_here))?;
     let Coordinated { delivered, now, state, mut board } =
         deliver_in(&mut world, engine, run, (plan, board), first)?;
     world.finish(&id).iter().for_each(|problem| board.problem(now, problem));
@@ -201,11 +201,9 @@ impl<'p> DeliveryConduct<'p> {
             limited: BTreeMap::new(),
             asked: BTreeMap::new(),
             watch: Watch::default(),
+            checks: BTreeMap::new(),
+            check_places: BTreeMap::new(),
         }
-    }
-
-    fn advance(&mut self, core: &mut Core<'_, State>, event: Event) -> Result<(), CommandError> {
-        coordinator::advance(core, self, event)
     }
 
     fn ask(
@@ -217,23 +215,6 @@ impl<'p> DeliveryConduct<'p> {
         let ticket = core.ask(request);
         self.asked.insert(ticket, what);
         Performed::Until(Awaited::Answer(ticket))
-    }
-
-    /// Ticks the box of a complete task, if it has one. Where the work is committed, so is that.
-    fn tick(&mut self, core: &mut Core<'_, State>, task: &str) -> Performed {
-        let plan = self.plan.boxes.as_ref();
-        let found = plan.and_then(|boxes| Some((&boxes.file, boxes.tasks.get(task)?)));
-        let (Some((file, item)), Some(no)) = (found, number(core.state(), task)) else {
-            return Performed::Done;
-        };
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let message = format!("Tick in {name}: {}", title(core.state(), no));
-        let tick = RepositoryRequest::Tick {
-            plan: file.clone(),
-            item: item.clone(),
-            commit: core.state().run().config.worktrees.then_some(message),
-        };
-        self.ask(core, Asked::Tick(task.to_owned()), tick)
     }
 
     /// Tells whoever sits here. `key` names the effect, also when it is performed again.
@@ -251,44 +232,14 @@ impl<'p> DeliveryConduct<'p> {
         dispatch: Dispatch,
         last: Last,
     ) -> Result<(), CommandError> {
-        let (now, agent) = (core.now(), dispatch.agent);
-        let mut taken = Vec::new();
-        let ended = match last.ended {
-            Ended::Finished { exit, text, host_failed } => {
-                let (mut reply, exit) = match host_failed {
-                    // Its host gave up: whatever it wrote before was not its result.
-                    Some(what) => {
-                        let preview = redact(&what).into_owned();
-                        (AgentReply { preview, ..AgentReply::default() }, CRASHED)
-                    }
-                    None => {
-                        let token = core.state().expected_token(agent);
-                        (AgentReply::read(&self.plan.rules, &token, &text), exit)
-                    }
-                };
-                let own = (&dispatch, &*last.directory, last.session.as_deref());
-                taken = self.add_calls(core, own, &last.answers, &mut reply)?;
-                Event::Finished { agent, exit: Some(exit), reply }
-            }
-            Ended::Limited { what, until } => {
-                let until = until.filter(|until| *until > now);
-                let until = until.unwrap_or_else(|| now.after(self.plan.limit_wait));
-                self.board.problem(now, &format!("{what}; waits until {until}"));
-                self.limited.insert(agent, (until, dispatch.clone()));
-                Event::RateLimited { agent, until }
-            }
-        };
-        // After its verdict: what is done is done, whatever it has cost. In one step with it: what it
-        // has cost is not lost, whatever happens next.
-        let events = [ended].into_iter().chain(spent(agent, last.unreported)).collect();
-        let mut notes = taken;
-        notes.push(PartChange::Clear { key: process_key(agent) });
-        if let Some(name) = last.session
-            && self.plan.of_role(dispatch.role).0.resume.is_some()
-        {
-            let session = HostSession { agent, name, spent: last.spent };
-            notes.push(note(&session_key(&dispatch), &session)?);
+        let agent = dispatch.agent;
+        let plan = self.plan;
+        let words = last_words(core, self, (plan, None), &dispatch, last)?;
+        let LastWords { events, mut notes, limited } = words;
+        if let Some(until) = limited {
+            self.limited.insert(agent, (until, dispatch));
         }
+        notes.push(PartChange::Clear { key: process_key(agent) });
         coordinator::advance_together(core, self, events, &notes)
     }
 
@@ -343,6 +294,8 @@ impl Conduct for DeliveryConduct<'_> {
                 let merge = RepositoryRequest::Merge { task: no, message };
                 return Ok(self.ask(core, Asked::Merge(task), merge));
             }
+            Effect::Inspect { task, stage } => return self.inspect(core, task, stage),
+            Effect::RunCheck { task, check, .. } => self.run_check(core, task, &check)?,
             Effect::CheckExpert { name, file } => {
                 let has_file = RepositoryRequest::HasFile { name: file };
                 return Ok(self.ask(core, Asked::Expert(name), has_file));
@@ -363,11 +316,13 @@ impl Conduct for DeliveryConduct<'_> {
         &mut self,
         core: &mut Core<'_, State>,
         job: JobId,
-        stream: Stream,
+        stream: OutputStream,
         bytes: &[u8],
     ) -> Result<(), CommandError> {
         if let Some(agent) = self.agents.get_mut(&job) {
             agent.read(stream, bytes, core.now(), &mut self.board);
+        } else if let Some(check) = self.checks.get_mut(&job) {
+            check.running.read(stream, bytes);
         }
         Ok(())
     }
@@ -378,7 +333,9 @@ impl Conduct for DeliveryConduct<'_> {
         job: JobId,
         exit: Exit,
     ) -> Result<(), CommandError> {
-        let Some(at_work) = self.agents.remove(&job) else { return Ok(()) };
+        let Some(at_work) = self.agents.remove(&job) else {
+            return self.check_over(core, job, exit);
+        };
         let (given_up, dispatch) = (at_work.given_up, at_work.dispatch.clone());
         let last = at_work.finish(exit, core.now(), &mut self.board);
         if !given_up {
@@ -408,6 +365,12 @@ impl Conduct for DeliveryConduct<'_> {
                 Ok(directory) => self.start(core, *dispatch, directory),
                 Err(what) => self.not_started(core, dispatch.agent, &what),
             },
+            (Asked::Inspect(task), RepositoryAnswer::Inspected(seen)) => {
+                self.inspected(core, task, *seen)
+            }
+            (Asked::Place(task, check), RepositoryAnswer::Worktree(Ok(place))) => {
+                self.placed(core, (task, &check), place)
+            }
             (Asked::Merge(task), RepositoryAnswer::Merged(merged)) => {
                 let (ok, detail) = (merged.is_ok(), merged.err().unwrap_or_default());
                 self.advance(core, Event::Merged { task, ok, detail })
@@ -442,13 +405,15 @@ impl Conduct for DeliveryConduct<'_> {
 
     fn on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
         self.wake_limited(core)?;
+        self.end_late_checks(core);
         self.answer_by_itself(core)?;
         self.report_called(core)?;
         self.report(core)
     }
 
     fn next_deadline(&self, _core: &Core<'_, State>) -> Option<Timestamp> {
-        self.limited.values().map(|(until, _)| *until).min()
+        let limited = self.limited.values().map(|(until, _)| *until).min();
+        [limited, self.check_deadline()].into_iter().flatten().min()
     }
 
     fn decided(&mut self, core: &Core<'_, State>, outcome: &Outcome<Effect>) {
@@ -478,19 +443,7 @@ impl Conduct for DeliveryConduct<'_> {
     }
 }
 
-/// What an agent has cost, unless it is nothing.
-fn spent(agent: u64, usage: Usage) -> Option<Event> {
-    (usage != Usage::default()).then_some(Event::Spent { agent, usage })
-}
-
-/// The title of a task on one line; its id where it has none.
-fn title(state: &State, no: usize) -> String {
-    let Some(task) = state.tasks().get(no) else { return String::new() };
-    let title = if task.spec.title.is_empty() { &task.spec.id } else { &task.spec.title };
-    display::excerpt(title, TITLE_MAX)
-}
-
 /// The place of a task in the plan.
-fn number(state: &State, id: &str) -> Option<usize> {
+pub(super) fn number(state: &State, id: &str) -> Option<usize> {
     state.tasks().iter().position(|task| task.spec.id == id)
 }

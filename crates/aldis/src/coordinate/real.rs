@@ -5,13 +5,15 @@
 //! agent that writes more than is read blocks instead of filling the memory.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::Duration;
 
+use aldis_engine::{Engine, Handle};
+use aldis_machine::Machine;
 use aldis_machine::run::Exit;
 use aldis_process::{Agent, Cancellation, Found, Identity, Interrupts, Output, find, find_marked};
 use aldis_signal::time::Timestamp;
@@ -19,22 +21,30 @@ use aldis_store::{RunId, Store};
 
 use super::repository::Repository;
 use super::terminal_prompt::TerminalPrompt;
-use super::world::{Control, Happening, JobId, Leftover, RepositoryRequest, Stream, Ticket, World};
+use super::worker::trees::WorkerTree;
+use super::world::{
+    Control, Happening, JobId, Leftover, OutputStream, RepositoryAnswer, RepositoryRequest, Ticket,
+    World,
+};
 use crate::agents::command::{JobLaunch, StartFailure, Started, owner_mark};
 use crate::error::CommandError;
-use crate::notify::courier::{Courier, Report, Role};
+use crate::notify::courier::{Courier, CourierRole, SinkReport};
 use crate::notify::{self, TerminalNotice};
-use crate::settings::clock::SteadyClock;
+use crate::receipts;
+use crate::settings::clock::{self, SteadyClock};
 use crate::settings::config::Notify;
+use crate::telemetry::{ExportScope, Exporter};
 
 /// How many happenings wait to be read before whoever reports them waits, too.
-const QUEUE: usize = 64;
+pub(super) const QUEUE: usize = 64;
 /// How long a process thread waits for output before it looks for orders.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long one wait of the change feed lasts before it looks whether anybody still listens.
 const FEED: Duration = Duration::from_secs(5);
 /// How long an agent that was left behind has to stop.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
+/// How long git may take for a receipt.
+const RECEIPT_PATIENCE: Duration = Duration::from_secs(5);
 /// How often signals are looked for.
 const SIGNALS: Duration = Duration::from_millis(50);
 
@@ -43,6 +53,9 @@ pub(crate) struct Real {
     clock: SteadyClock,
     /// Gone once nobody listens any more.
     happenings: Option<Receiver<Happening>>,
+    /// Where runs are kept, and receipts.
+    store: Arc<dyn Store>,
+    state: PathBuf,
     report: SyncSender<Happening>,
     jobs: BTreeMap<JobId, Job>,
     /// How often this process was asked to end.
@@ -53,6 +66,8 @@ pub(crate) struct Real {
     notify: Notify,
     /// Gone once the last notices were sent.
     courier: Option<Courier>,
+    /// Gone once the last spans were sent; nothing where no traces are wanted.
+    exporter: Option<Exporter>,
     terminal: TerminalPrompt,
 }
 
@@ -70,18 +85,23 @@ struct Job {
 }
 
 impl Real {
-    /// Gets ready to watch everything that can happen to a run. Failures are recorded in `state`.
+    /// Gets ready to watch everything that can happen to a run, and notes in it where its notices go.
+    /// Failures are recorded in `state`.
     ///
     /// # Errors
     ///
-    /// Fails if the system does not report signals.
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
+    /// Fails if the settings of notices or the work trees it needs cannot be, or the system does not
+    /// report signals.
+    pub(crate) fn of<M: Machine>(
+        engine: &Engine,
+        run: &mut Handle<M>,
+        (project, state): (&Path, &Path),
         repository: Repository,
-        (run, state): (&RunId, &Path),
-        notify: &Notify,
-        ask_here: bool,
+        (notify, ask_here): (&Notify, bool),
     ) -> Result<Self, CommandError> {
+        notify::check(notify, project)?;
+        notify::remember(engine, clock::wall(), run, notify)?;
+        let (store, run) = (engine.shared_store(), run.id());
         let (report, happenings) = mpsc::sync_channel(QUEUE);
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
@@ -90,38 +110,70 @@ impl Real {
             false => TerminalPrompt::absent(),
         };
         let (problems, own) = (report.clone(), run.clone());
-        let role = Role::Supervisor(run.clone());
+        let role = CourierRole::Supervisor(run.clone());
         let courier = Courier::start(Arc::clone(&store), state, role, move |it| {
             let problem = match it {
-                Report::GivenUp(run, sink, why) if *run == own => format!("{sink}: {why}"),
-                Report::Dropped(sink, count) => format!("{sink}: {count} notices were dropped"),
-                Report::Delivered | Report::Failed | Report::GivenUp(..) => return,
+                SinkReport::GivenUp(run, sink, why) if *run == own => format!("{sink}: {why}"),
+                SinkReport::Dropped(sink, count) => format!("{sink}: {count} notices were dropped"),
+                SinkReport::Delivered | SinkReport::Failed | SinkReport::GivenUp(..) => return,
             };
             // It is recorded, too: nobody waits until it can be shown.
             let _shown = problems.try_send(Happening::Problem(problem));
         });
-        spawn_feed(store, report.clone());
+        let exporter = Exporter::start(&store, ExportScope::Run(run.clone()), state);
         let interrupted = Arc::new(AtomicU32::new(0));
         spawn_signals(interrupts, Arc::clone(&interrupted), report.clone());
-        let repository = Some(spawn_repository(repository, report.clone()));
-        let (jobs, clock) = (BTreeMap::new(), SteadyClock::start());
-        let happenings = Some(happenings);
-        Ok(Self {
-            clock,
-            happenings,
+        let cancellation = repository.cancellation();
+        let answer = move |request| repository.answer(request);
+        let mut world = Self::bare(store, state, (report, happenings), (answer, cancellation));
+        (world.interrupted, world.terminal) = (interrupted, terminal);
+        (world.notify, world.courier) = (notify.clone(), Some(courier));
+        world.exporter = exporter;
+        Ok(world)
+    }
+
+    /// The world of one agent of a worker: nobody sits there, and its notices are delivered by others.
+    /// Whoever has `report` can interrupt it.
+    pub(crate) fn of_agent(
+        store: Arc<dyn Store>,
+        state: &Path,
+        channel: (SyncSender<Happening>, Receiver<Happening>),
+        mut tree: WorkerTree,
+    ) -> Self {
+        let cancellation = tree.cancellation();
+        let answer = move |request| tree.answer(request);
+        Self::bare(store, state, channel, (answer, cancellation))
+    }
+
+    fn bare(
+        store: Arc<dyn Store>,
+        state: &Path,
+        (report, happenings): (SyncSender<Happening>, Receiver<Happening>),
+        (answer, cancellation): (impl RepositoryAnswers, Cancellation),
+    ) -> Self {
+        let changed = report.clone();
+        spawn_feed(Arc::clone(&store), move || changed.send(Happening::StoreChanged).is_ok());
+        let repository = Some(spawn_repository(answer, cancellation, report.clone()));
+        Self {
+            clock: SteadyClock::start(),
+            happenings: Some(happenings),
+            store,
+            state: state.to_owned(),
             report,
-            jobs,
-            interrupted,
+            jobs: BTreeMap::new(),
+            interrupted: Arc::new(AtomicU32::new(0)),
             repository,
-            notify: notify.clone(),
-            courier: Some(courier),
-            terminal,
-        })
+            notify: Notify::default(),
+            courier: None,
+            exporter: None,
+            terminal: TerminalPrompt::absent(),
+        }
     }
 
     /// Gives the last notices of a run a little time. Returns what went wrong.
     pub(crate) fn finish(&mut self, run: &RunId) -> Vec<String> {
         let waits = self.courier.take().map(|courier| courier.finish(run)).unwrap_or_default();
+        self.exporter.take().into_iter().for_each(Exporter::finish);
         let last = self.happenings.iter().flat_map(Receiver::try_iter);
         let problems = last.filter_map(|happening| match happening {
             Happening::Problem(what) => Some(what),
@@ -225,6 +277,15 @@ impl World for Real {
         tracing::warn!("{what}");
     }
 
+    fn keep_receipts(&mut self, run: &RunId) {
+        let now = self.now();
+        receipts::settle_or_record(&*self.store, &self.state, run, (now, RECEIPT_PATIENCE));
+    }
+
+    fn is_traced(&self) -> bool {
+        self.exporter.is_some()
+    }
+
     fn prompt(&mut self, question: Option<&str>) {
         self.terminal.ask(question);
     }
@@ -265,8 +326,8 @@ fn attend(
                 continue;
             }
             Some(Output::Stopped) => Happening::Stopped { job },
-            Some(Output::Stdout(bytes)) => output(job, Stream::Stdout, bytes),
-            Some(Output::Stderr(bytes)) => output(job, Stream::Stderr, bytes),
+            Some(Output::Stdout(bytes)) => output(job, OutputStream::Stdout, bytes),
+            Some(Output::Stderr(bytes)) => output(job, OutputStream::Stderr, bytes),
         };
         if report.send(happening).is_err() {
             return;
@@ -276,7 +337,7 @@ fn attend(
     drop(prompt);
 }
 
-fn output(job: JobId, stream: Stream, bytes: Vec<u8>) -> Happening {
+fn output(job: JobId, stream: OutputStream, bytes: Vec<u8>) -> Happening {
     Happening::Output { job, stream, bytes }
 }
 
@@ -290,8 +351,8 @@ fn end(
 ) {
     let ended = agent.end_with(grace, |last| {
         let happening = match last {
-            Output::Stdout(bytes) => output(job, Stream::Stdout, bytes),
-            Output::Stderr(bytes) => output(job, Stream::Stderr, bytes),
+            Output::Stdout(bytes) => output(job, OutputStream::Stdout, bytes),
+            Output::Stderr(bytes) => output(job, OutputStream::Stderr, bytes),
             Output::Closed | Output::Exited(_) | Output::Stopped => return,
         };
         let _reported = report.send(happening);
@@ -304,15 +365,19 @@ fn end(
     let _reported = report.send(Happening::Over { job, exit });
 }
 
-/// Reports that somebody committed something.
-fn spawn_feed(store: Arc<dyn Store>, report: SyncSender<Happening>) {
+/// Reports that somebody committed something, until nobody wants to know.
+pub(super) fn spawn_feed(store: Arc<dyn Store>, tell: impl Fn() -> bool + Send + 'static) {
     let _thread = thread::spawn(move || {
-        let Ok(mut seen) = store.change() else { return };
+        let mut seen = None;
         loop {
-            match store.wait_for_change(&seen, FEED) {
-                Ok(stamp) if stamp != seen => {
-                    seen = stamp;
-                    if report.send(Happening::StoreChanged).is_err() {
+            let next = match &seen {
+                None => store.change(),
+                Some(seen) => store.wait_for_change(seen, FEED),
+            };
+            match next {
+                Ok(stamp) if Some(&stamp) != seen.as_ref() => {
+                    seen = Some(stamp);
+                    if !tell() {
                         return;
                     }
                 }
@@ -333,7 +398,8 @@ fn spawn_signals(
     let _thread = thread::spawn(move || {
         loop {
             let seen = interrupts.take();
-            let means = [("Ctrl-C", seen.interrupt), ("SIGTERM", seen.terminate)];
+            let means =
+                [("Ctrl-C", seen.interrupt), ("SIGTERM or a closed terminal", seen.terminate)];
             for (by, count) in means {
                 for _ in 0..count {
                     interrupted.fetch_add(1, Ordering::Relaxed);
@@ -347,13 +413,21 @@ fn spawn_signals(
     });
 }
 
+/// Whoever answers questions to a repository.
+trait RepositoryAnswers: FnMut(RepositoryRequest) -> RepositoryAnswer + Send + 'static {}
+
+impl<A: FnMut(RepositoryRequest) -> RepositoryAnswer + Send + 'static> RepositoryAnswers for A {}
+
 /// Answers questions to the repository, one after the other.
-fn spawn_repository(repository: Repository, report: SyncSender<Happening>) -> RepositoryThread {
+fn spawn_repository(
+    mut answer: impl RepositoryAnswers,
+    cancellation: Cancellation,
+    report: SyncSender<Happening>,
+) -> RepositoryThread {
     let (questions, asked) = mpsc::channel();
-    let cancellation = repository.cancellation();
     let thread = thread::spawn(move || {
         for (ticket, request) in asked {
-            let answer = repository.answer(request);
+            let answer = answer(request);
             if report.send(Happening::Repository { ticket, answer }).is_err() {
                 return;
             }

@@ -9,10 +9,14 @@ use aldis_process::Cancellation;
 use aldis_store::RunId;
 
 use super::plan_box::{PlanBox, Tick};
+use super::remote::SharedRepository;
 use super::world::{RepositoryAnswer, RepositoryRequest};
+use crate::agents::command::owner_mark;
 use crate::agents::files;
 use crate::agents::git::{Git, GitError, Merge, Since};
 use crate::error::CommandError;
+use crate::proof::clean::CleanPlace;
+use crate::proof::inspect::{InspectRequest, Inspected, inspect};
 
 /// Where the agents of a delivery work.
 #[derive(Debug)]
@@ -117,6 +121,18 @@ pub(crate) fn all_worktrees(state: &Path) -> PathBuf {
     state.join("worktrees")
 }
 
+/// Where the claim of a supervised run is checked out.
+pub(crate) fn checkout(state: &Path, run: &RunId) -> CleanPlace {
+    CleanPlace { directory: checkout_in(&all_worktrees(state).join(run.as_str()), None) }
+}
+
+fn checkout_in(trees: &Path, task: Option<usize>) -> PathBuf {
+    match task {
+        Some(task) => trees.join(format!("check-{task}")),
+        None => trees.join("check"),
+    }
+}
+
 /// Keeps the uncommitted work of a run whose supervisor has gone on a branch of its own.
 ///
 /// # Errors
@@ -145,6 +161,8 @@ pub(crate) struct Repository {
     /// Where the work trees of tasks are.
     trees: PathBuf,
     run: String,
+    /// What it shares with workers, where those do the work.
+    shared: Option<SharedRepository>,
 }
 
 impl Repository {
@@ -165,10 +183,16 @@ impl Repository {
         }
         Ok(Self {
             project: project.to_owned(),
-            git: Git::around(project),
+            git: Git::around(project).map(|git| git.owned_by(owner_mark(run))),
             trees: all_worktrees(state).join(run.as_str()),
             run: run.to_string(),
+            shared: None,
         })
+    }
+
+    /// Takes the work of tasks from where workers push it, and pushes what is merged.
+    pub(crate) fn sharing(self, shared: Option<SharedRepository>) -> Self {
+        Self { shared, ..self }
     }
 
     /// Returns what ends a git that nobody waits for any more.
@@ -191,6 +215,21 @@ impl Repository {
             }
             RepositoryRequest::Merge { task, message } => {
                 RepositoryAnswer::Merged(self.merge(task, &message))
+            }
+            RepositoryRequest::Inspect(request) => {
+                let seen = inspect(&request, None, &self.checkout(None));
+                RepositoryAnswer::Inspected(Box::new(seen))
+            }
+            RepositoryRequest::InspectTask { request, task, worktree } => {
+                let seen = self.inspect_task(*request, task, worktree);
+                RepositoryAnswer::Inspected(Box::new(seen))
+            }
+            RepositoryRequest::RemoveCheckout { task } => {
+                self.checkout(task).remove(&self.project);
+                RepositoryAnswer::Removed
+            }
+            RepositoryRequest::Publish { .. } => {
+                RepositoryAnswer::Published(Err("this is no worker".to_owned()))
             }
             RepositoryRequest::HasFile { name } => RepositoryAnswer::HasFile(self.has_file(&name)),
             RepositoryRequest::Tick { plan, item, commit } => {
@@ -229,9 +268,17 @@ impl Repository {
     fn worktree(&self, task: usize) -> Result<PathBuf, GitError> {
         let Some(git) = &self.git else { return Ok(self.project.clone()) };
         let tree = self.tree(task);
+        let pushed = match &self.shared {
+            Some(shared) => git.remote_tip(&shared.url, &self.branch(task))?,
+            None => None,
+        };
         if !tree.join(".git").exists() {
             fs::create_dir_all(&self.trees)?;
             git.add_worktree(&tree, &self.branch(task))?;
+        }
+        if let (Some(shared), Some(_)) = (&self.shared, pushed) {
+            let commit = git.fetch(&shared.url, &self.branch(task))?;
+            git.at(&tree).reset_to(&commit, &self.branch(task))?;
         }
         // Agents start in the same folder of the repository as the delivery.
         let project = fs::canonicalize(&self.project)?;
@@ -244,17 +291,23 @@ impl Repository {
     fn merge(&self, task: usize, message: &str) -> Result<(), String> {
         let Some(git) = &self.git else { return Err("the project has no repository".to_owned()) };
         let tree = self.tree(task);
+        let refused = |error: GitError| error.to_string();
+        if let Some(shared) = &self.shared {
+            shared.catch_up(git)?;
+            if git.remote_tip(&shared.url, &self.branch(task)).map_err(refused)?.is_some() {
+                self.worktree(task).map_err(refused)?;
+            }
+        }
         if !tree.join(".git").exists() {
             // Merged before, and cut off before that was told.
-            return Ok(());
+            return self.publish_merge(git, task);
         }
-        let refused = |error: GitError| error.to_string();
         git.at(&tree).commit_all(message).map_err(refused)?;
         match git.merge(&self.branch(task), message).map_err(refused)? {
             Merge::Done => {
                 // It is in the project now; a tree that stays is only in the way.
                 let _gone = git.remove_worktree(&tree, &self.branch(task));
-                Ok(())
+                self.publish_merge(git, task)
             }
             Merge::Conflicts(files) => Err(format!(
                 "FILE CONFLICT: the project has changed in the same places: {}. Merge the \
@@ -264,13 +317,24 @@ impl Repository {
         }
     }
 
+    /// Pushes what was merged, where workers must see it. The branch of the task is in it then.
+    fn publish_merge(&self, git: &Git, task: usize) -> Result<(), String> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        shared.publish(git)?;
+        if let Err(error) = git.remove_remote_branch(&shared.url, &self.branch(task)) {
+            tracing::warn!(%error, "the branch of a task that is merged stays at the remote");
+        }
+        Ok(())
+    }
+
     /// Ticks the box of a complete task, and with a message commits that, unless the plan has other
     /// changes that are not committed.
     fn tick(&self, plan: &Path, item: &PlanBox, commit: Option<&str>) -> Result<(), String> {
         let to_commit = self.git.as_ref().zip(commit).filter(|(git, _)| git.is_committed(plan));
         match (item.tick(plan).map_err(|error| error.to_string())?, to_commit) {
             (Tick::Done, Some((git, message))) => {
-                git.commit_file(plan, message).map_err(|error| error.to_string())
+                git.commit_file(plan, message).map_err(|error| error.to_string())?;
+                self.shared.as_ref().map_or(Ok(()), |shared| shared.publish(git))
             }
             (Tick::Done | Tick::Before, _) => Ok(()),
             (Tick::Gone, _) => Err("its line has changed".to_owned()),
@@ -282,6 +346,30 @@ impl Repository {
         let path = Path::new(name.trim());
         let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
         inside && self.project.join(path).is_file()
+    }
+
+    /// Inspects a task in its work tree: what is the same in the project was accepted with another
+    /// task.
+    fn inspect_task(&self, request: InspectRequest, task: usize, worktree: bool) -> Inspected {
+        let directory = match worktree {
+            true => self.worktree(task).map_err(|error| error.to_string()),
+            false => Ok(request.directory.clone()),
+        };
+        let directory = match directory {
+            Ok(directory) => directory,
+            Err(problem) => return Inspected::failed(problem, request.directory),
+        };
+        let tree = self.look(&directory, None);
+        let commit = tree.head.clone().filter(|_| request.config.clean);
+        let accepted = worktree.then_some(&*self.project);
+        let request = InspectRequest { directory, commit, ..request };
+        let seen = inspect(&request, accepted, &self.checkout(Some(task)));
+        Inspected { head: tree.head, dirty: tree.dirty, ..seen }
+    }
+
+    /// Where the claim of a task is checked out.
+    fn checkout(&self, task: Option<usize>) -> CleanPlace {
+        CleanPlace { directory: checkout_in(&self.trees, task) }
     }
 
     fn tree(&self, task: usize) -> PathBuf {

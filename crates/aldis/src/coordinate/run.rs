@@ -1,6 +1,8 @@
 //! What the effects of a supervised run mean in the world, and what happens there means to it.
 
 mod called;
+mod checks;
+mod claim;
 mod job;
 mod session;
 
@@ -17,24 +19,25 @@ use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules};
 use aldis_store::RunId;
-use aldis_transcript::Format;
 use aldis_transcript::events::{HostEvent, Zone};
 
+use self::claim::Claims;
 use self::job::{Job, Work, keep_end, text_of};
 use self::session::CurrentSession;
 use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
 use super::real::Real;
-use super::repository::{Repository, partial_work};
-use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
+use super::repository::{Repository, checkout, partial_work};
+use super::world::{
+    Control, JobId, OutputStream, RepositoryAnswer, RepositoryRequest, Ticket, World,
+};
 use crate::agents::command::AgentCommand;
 use crate::agents::git::{Git, Since};
-use crate::agents::listener::{Found, Report};
+use crate::agents::listener::{MessageFindings, Report};
 use crate::agents::session::Session;
 use crate::error::CommandError;
-use crate::hosts::{Host, headless};
-use crate::notify::{self, TerminalNotice};
-use crate::settings::clock;
+use crate::hosts::Host;
+use crate::notify::TerminalNotice;
 use crate::settings::config::Notify;
 use crate::view::live::run::{LastShown, RunReporter};
 use crate::view::live::tools::ToolCall;
@@ -45,8 +48,6 @@ const LOOK: Duration = Duration::from_secs(10);
 const LAST_GRACE: Duration = Duration::from_secs(1);
 /// How many commits are counted at the end.
 const COMMITS_MAX: usize = 1_000;
-/// How many near misses are told apart from those that come again.
-const HINTS_MAX: usize = 64;
 
 /// What to run, and how.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ pub(crate) struct RunPlan {
     pub(crate) host: Option<Host>,
     /// How the agent is started.
     pub(crate) command: AgentCommand,
-    /// The check of a claim, for a shell.
+    /// The check of a run that began before checks had names, for a shell.
     pub(crate) verify: Option<String>,
     /// Where it works, and where our own state is.
     pub(crate) directory: PathBuf,
@@ -82,9 +83,12 @@ struct RunConduct<'p> {
     hints: HashSet<String>,
     /// How many calls of this agent were taken over.
     calls: u64,
+    claims: Claims,
     progress: ProgressCoalescer,
     look: Option<Ticket>,
     looked_at: Timestamp,
+    /// Where the checks of this round run.
+    check_place: Option<PathBuf>,
 }
 
 /// Returns whether an effect of a supervisor that has gone must not be performed: the machine says
@@ -101,6 +105,8 @@ fn is_stale(effect: &Effect) -> bool {
         | Effect::Suspend
         | Effect::Continue
         | Effect::Check
+        | Effect::Inspect { .. }
+        | Effect::RunCheck { .. }
         | Effect::Look => true,
     }
 }
@@ -117,13 +123,12 @@ pub(crate) fn supervise(
     (notify, live): (&Notify, RunReporter),
     first: Event,
 ) -> Result<Ending, CommandError> {
-    let repository = Repository::around(&plan.directory, &plan.state, run.id(), false)?;
-    notify::check(notify, &plan.directory)?;
-    notify::remember(&engine, clock::wall(), &mut run, notify)?;
-    let (store, place) = (engine.shared_store(), (run.id(), &*plan.state));
-    let mut world = Real::new(store, repository, place, notify, plan.ask_here)?;
+    let place = (&*plan.directory, &*plan.state);
+    let repository = Repository::around(place.0, place.1, run.id(), false)?;
+    let mut world = Real::of(&engine, &mut run, place, repository, (notify, plan.ask_here))?;
     let Supervised { id, ending, now, state, mut live } =
         supervise_in(&mut world, engine, run, (plan, live), first)?;
+    checkout(&plan.state, &id).remove(&plan.directory);
     world.finish(&id).iter().for_each(|problem| live.problem(now, problem));
     let git = Git::around(&plan.directory);
     let changes = git.as_ref().and_then(|git| git.commits_since(state.base()?, COMMITS_MAX).ok());
@@ -154,8 +159,7 @@ pub(super) fn supervise_in(
     let mut core = Core::take_over(engine, run, world, is_stale, left)?;
     let program = plan.command.command.first().map(|program| program.to_string_lossy());
     let agent = plan.host.map(|host| host.title().into()).or(program).unwrap_or_default();
-    let place = (&*plan.directory, plan.verify.as_deref());
-    live.begin(core.id(), core.state(), &agent, place);
+    live.begin(core.id(), core.state(), &agent, &plan.directory);
     let mut conduct = RunConduct::new(plan, live, core.state(), core.now());
     let ending = coordinator::coordinate(&mut core, &mut conduct, first)?;
     let (id, now, state) = (core.id().clone(), core.now(), core.state().clone());
@@ -173,14 +177,12 @@ impl<'p> RunConduct<'p> {
             deadline: None,
             hints: HashSet::new(),
             calls: 0,
+            claims: Claims::default(),
             progress: ProgressCoalescer::default(),
             look: None,
             looked_at: now,
+            check_place: None,
         }
-    }
-
-    fn advance(&mut self, core: &mut Core<'_, State>, event: Event) -> Result<(), CommandError> {
-        coordinator::advance(core, self, event)
     }
 
     fn look(&mut self, core: &mut Core<'_, State>) -> Ticket {
@@ -210,7 +212,7 @@ impl<'p> RunConduct<'p> {
         let mut signals = Vec::new();
         for report in reports {
             match report {
-                Report::Found(Found { message, findings, .. }) => {
+                Report::Found(MessageFindings { message, findings, .. }) => {
                     for finding in findings {
                         match finding {
                             Finding::Signal(signal) => match self.unaccepted(core, &signal) {
@@ -238,17 +240,6 @@ impl<'p> RunConduct<'p> {
         }
         let events = self.progress.push(core.now(), signals);
         events.into_iter().try_for_each(|event| self.advance(core, event))
-    }
-
-    /// Tells the machine of a near miss: once of each, however often an agent repeats it.
-    fn near_miss(&mut self, core: &mut Core<'_, State>, hint: String) -> Result<(), CommandError> {
-        if self.hints.contains(&hint) {
-            return Ok(());
-        }
-        if self.hints.len() < HINTS_MAX {
-            self.hints.insert(hint.clone());
-        }
-        self.advance(core, Event::NearMiss { hint })
     }
 
     /// Shows what the host reported about itself, and returns what it means to the machine.
@@ -297,19 +288,6 @@ impl<'p> RunConduct<'p> {
     }
 }
 
-impl RunConduct<'_> {
-    /// How a human allows a tool that the host denied, as a clause.
-    fn how_to_allow(&self, run: &RunId, format: Option<Format>, tool: &str) -> Option<String> {
-        if let Some(host) = self.plan.host {
-            let option = host.spec().headless?.cure(tool)?;
-            return Some(format!("allow it: `aldis run --continue {run} {option}`"));
-        }
-        let option = headless::writer(format?)?.permit(tool)?;
-        let again = format!("`aldis run --continue {run} -- COMMAND`");
-        Some(format!("add {option} to the agent's command: {again}"))
-    }
-}
-
 impl Conduct for RunConduct<'_> {
     type Machine = State;
     type End = Ending;
@@ -322,7 +300,12 @@ impl Conduct for RunConduct<'_> {
     ) -> Result<Performed, CommandError> {
         match effect {
             Effect::Start { prompt, .. } => self.start_agent(core, prompt)?,
-            Effect::Check => self.start_check(core)?,
+            Effect::Check => self.run_unnamed(core)?,
+            Effect::Inspect { stage, commit, keep } => {
+                let ticket = self.inspect(core, (stage, commit, keep))?;
+                return Ok(Performed::After(Awaited::Answer(ticket)));
+            }
+            Effect::RunCheck { check, .. } => self.run_check(core, &check)?,
             Effect::End { grace } => self.end_agent(core, grace)?,
             Effect::Suspend => self.control(core, Control::Suspend),
             Effect::Continue => self.control(core, Control::Resume),
@@ -343,23 +326,30 @@ impl Conduct for RunConduct<'_> {
         &mut self,
         core: &mut Core<'_, State>,
         job: JobId,
-        stream: Stream,
+        stream: OutputStream,
         bytes: &[u8],
     ) -> Result<(), CommandError> {
         let now = core.now();
+        if self.claim_output(job, stream, bytes) {
+            return Ok(());
+        }
         let Some(job) = self.job.as_mut().filter(|at_work| at_work.id == job) else {
             return Ok(());
         };
-        keep_end(if stream == Stream::Stdout { &mut job.output } else { &mut job.errors }, bytes);
+        keep_end(
+            if stream == OutputStream::Stdout { &mut job.output } else { &mut job.errors },
+            bytes,
+        );
         let mut reports = Vec::new();
-        if let Work::Agent(session) = &mut job.work {
-            match stream {
-                Stream::Stdout => session.stdout(bytes, now, &mut |report| reports.push(report)),
-                Stream::Stderr => {
-                    session.stderr(bytes);
-                    self.live.aside(now, bytes);
-                }
+        match (&mut job.work, stream) {
+            (Work::Agent(session), OutputStream::Stdout) => {
+                session.stdout(bytes, now, &mut |report| reports.push(report));
             }
+            (Work::Agent(session), OutputStream::Stderr) => {
+                session.stderr(bytes);
+                self.live.aside(now, bytes);
+            }
+            (Work::Check(check), stream) => check.read(stream, bytes),
         }
         self.report(core, reports)
     }
@@ -370,6 +360,9 @@ impl Conduct for RunConduct<'_> {
         job: JobId,
         exit: Exit,
     ) -> Result<(), CommandError> {
+        if self.claim_over(core, job, exit)? {
+            return Ok(());
+        }
         let Some(Job { work, output, errors, .. }) = self.job.take_if(|it| it.id == job) else {
             return Ok(());
         };
@@ -391,12 +384,7 @@ impl Conduct for RunConduct<'_> {
                 let exited = Event::Exited(AgentExit { code, signal, output });
                 coordinator::advance_together(core, self, vec![exited], session.as_slice())
             }
-            Work::Check => {
-                let passed = exit.is_clean();
-                self.live.checked(now, exit);
-                let output = text_of(&[output, errors].concat());
-                self.advance(core, Event::Checked { passed, output })
-            }
+            Work::Check(check) => self.checked(core, check.finish(now, exit)),
         }
     }
 
@@ -411,8 +399,14 @@ impl Conduct for RunConduct<'_> {
         answer: RepositoryAnswer,
     ) -> Result<(), CommandError> {
         self.look.take_if(|look| *look == ticket);
+        if let RepositoryAnswer::Looked(tree) = &answer
+            && self.claim_looked(core, ticket, tree)?
+        {
+            return Ok(());
+        }
         match answer {
             RepositoryAnswer::Looked(tree) => self.advance(core, Event::Looked(tree))?,
+            RepositoryAnswer::Inspected(seen) => self.inspected(core, *seen)?,
             RepositoryAnswer::Kept(Ok(Some(branch))) => self.live.kept(core.now(), &branch),
             RepositoryAnswer::Kept(Err(error)) => {
                 let what = format!("the partial work was not kept: {error}");
@@ -450,6 +444,9 @@ impl Conduct for RunConduct<'_> {
     fn on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
         let now = core.now();
         if self.deadline.take_if(|deadline| now >= *deadline).is_some() {
+            if let Some(Job { work: Work::Check(check), .. }) = &mut self.job {
+                check.timed_out = true;
+            }
             self.control(core, Control::End(LAST_GRACE));
         }
         if let Some(Job { work: Work::Agent(session), .. }) = &mut self.job {
@@ -458,6 +455,8 @@ impl Conduct for RunConduct<'_> {
                 self.look(core);
             }
         }
+        self.claim_on_time(core);
+        self.check_claims(core)?;
         match self.progress.tick(now) {
             Some(event) => self.advance(core, event),
             None => Ok(()),
@@ -467,7 +466,8 @@ impl Conduct for RunConduct<'_> {
     fn next_deadline(&self, _core: &Core<'_, State>) -> Option<Timestamp> {
         let works = matches!(self.job, Some(Job { work: Work::Agent(_), .. }));
         let look = (works && self.look.is_none()).then(|| self.looked_at.after(LOOK));
-        [self.deadline, look, self.progress.due()].into_iter().flatten().min()
+        let due = [self.deadline, look, self.progress.due(), self.claim_deadline()];
+        due.into_iter().flatten().min()
     }
 
     fn decided(&mut self, core: &Core<'_, State>, outcome: &Outcome<Effect>) {

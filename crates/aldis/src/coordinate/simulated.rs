@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use aldis_engine::{Engine, Handle};
 use aldis_machine::{delivery, run};
+use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Rules};
+use aldis_store::{Claim, Store, StoreError};
 use aldis_transcript::Input;
 use aldis_transcript::events::Zone;
 
@@ -20,12 +22,20 @@ pub use super::delivery::Delivered;
 use super::delivery::{DeliveryPlan, deliver_in};
 pub use super::plan_box::PlanBox;
 use super::run::{RunPlan, supervise_in};
+pub use super::worker::admission::SlotEnd;
+use super::worker::admission::{Admission, admit, settle};
+use super::worker::slot::run_agent;
+use super::worker::work;
+pub use super::worker::{Offer, SlotEvent, SlotId, Slots};
 pub use super::world::{
-    Control, Happening, JobId, Leftover, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World,
+    Control, Happening, JobId, Leftover, OutputStream, RepositoryAnswer, RepositoryRequest, Ticket,
+    World,
 };
 pub use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure};
 pub use crate::agents::git::Since;
 pub use crate::notify::TerminalNotice;
+pub use crate::proof::inspect::{InspectRequest, Inspected};
+pub use crate::proof::pins::Pins;
 use crate::settings::prompt_by::PromptBy;
 use crate::view::live::delivery::DeliveryReporter;
 use crate::view::live::run::RunReporter;
@@ -112,6 +122,7 @@ impl DeliveryStage {
             no_wait,
             limit_wait: Duration::from_secs(60),
             boxes: None,
+            shared: None,
             answer: None,
         };
         Self { plan }
@@ -133,4 +144,46 @@ impl DeliveryStage {
         let coordinated = deliver_in(world, engine, run, (&self.plan, board), first);
         coordinated.map(|coordinated| coordinated.delivered).map_err(|error| error.to_string())
     }
+
+    /// Runs an agent that a worker of this name claimed, until its slot is free again, and settles the
+    /// claim. `asked` is when it was asked for.
+    ///
+    /// # Errors
+    ///
+    /// Says why the agent could not be run to its end. Whatever ran of it has to be ended then.
+    pub fn run_claim(
+        &self,
+        world: &mut dyn World,
+        engine: Engine,
+        worker: &str,
+        (claim, asked): (&Claim, Timestamp),
+    ) -> Result<SlotEnd, String> {
+        let admitted = admit(&engine, worker, claim, world.now());
+        let (dispatch, run) = match admitted.map_err(|error| error.to_string())? {
+            Admission::Start(dispatch, run) => (dispatch, *run),
+            Admission::End(end) => return Ok(end),
+        };
+        let board = DeliveryReporter::new(Box::new(io::sink()), MANNER);
+        let claim = (engine, claim.clone(), asked);
+        let ended = run_agent(world, claim, (dispatch, run), (&self.plan, worker), board);
+        ended.map_err(|error| error.to_string())
+    }
+}
+
+/// Settles a claim as its slot left it.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn settle_claim(store: &dyn Store, claim: &Claim, end: &SlotEnd) -> Result<(), StoreError> {
+    settle(store, claim, end)
+}
+
+/// Runs agents in these slots until somebody wants the worker to leave.
+///
+/// # Errors
+///
+/// Says why it left before.
+pub fn run_worker(store: &dyn Store, slots: &mut dyn Slots, offer: &Offer) -> Result<(), String> {
+    work(store, slots, offer).map_err(|error| error.to_string())
 }

@@ -16,6 +16,7 @@ use super::plan_box::PlanBox;
 use crate::agents::command::{JobLaunch, StartFailure};
 use crate::agents::git::Since;
 use crate::notify::TerminalNotice;
+use crate::proof::inspect::{InspectRequest, Inspected};
 
 /// A process that the coordinator started: an agent or a check.
 pub type JobId = u64;
@@ -58,6 +59,14 @@ pub trait World {
     /// Tells whoever looks at this process now that it waits for something.
     fn warn(&mut self, what: &str);
 
+    /// Writes the receipts of this run that wait, before anybody is told that something is done.
+    fn keep_receipts(&mut self, _run: &RunId) {}
+
+    /// Whether traces of the run are exported: its agents are then told below which span theirs hang.
+    fn is_traced(&self) -> bool {
+        false
+    }
+
     /// Asks the person at the terminal, if there is one; `None` when nothing is wanted any more.
     fn prompt(&mut self, question: Option<&str>);
 }
@@ -70,7 +79,7 @@ pub enum Happening {
         /// Which.
         job: JobId,
         /// Where to.
-        stream: Stream,
+        stream: OutputStream,
         /// What; at most 64 KiB.
         bytes: Vec<u8>,
     },
@@ -105,7 +114,7 @@ pub enum Happening {
 
 /// A stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output, or its terminal.
     Stdout,
     /// Standard error.
@@ -172,6 +181,28 @@ pub enum RepositoryRequest {
         /// The message of the commit, if there is to be one.
         commit: Option<String>,
     },
+    /// Pin what the checks of a project are made of, or compare it with its pins; in a clean
+    /// checkout, if a commit is named.
+    Inspect(Box<InspectRequest>),
+    /// The same for a task of a delivery, in its work tree if it has one, and how that stands.
+    InspectTask {
+        /// What is inspected; the directory is that of the project.
+        request: Box<InspectRequest>,
+        /// The task's place in the plan.
+        task: usize,
+        /// Whether it has a work tree.
+        worktree: bool,
+    },
+    /// Remove the clean checkout, in which nothing runs any more.
+    RemoveCheckout {
+        /// The task that was checked, by its place in the plan.
+        task: Option<usize>,
+    },
+    /// Commit what an agent of a worker left, and push it.
+    Publish {
+        /// The message of the commit.
+        message: String,
+    },
     /// Is this file of the project there?
     HasFile {
         /// Its name, as an agent wrote it.
@@ -188,10 +219,16 @@ pub enum RepositoryAnswer {
     Kept(Result<Option<String>, String>),
     /// Where the task's work tree is; or what went wrong.
     Worktree(Result<PathBuf, String>),
+    /// The commit that was pushed; or what went wrong.
+    Published(Result<String, String>),
     /// Whether the work is merged; or what stands in the way.
     Merged(Result<(), String>),
     /// Whether the box is ticked; or why not.
     Ticked(Result<(), String>),
+    /// How the project stands, and where its checks run.
+    Inspected(Box<Inspected>),
+    /// The clean checkout is gone.
+    Removed,
     /// Whether the file is there.
     HasFile(bool),
 }

@@ -27,6 +27,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         everything: &["--dangerously-skip-permissions"],
         edit_tools: &["Edit", "MultiEdit", "NotebookEdit", "Write"],
         allow: HostOption::Named("--allowedTools"),
+        calls: &["mcp__aldis", "mcp__plugin_aldis_aldis"],
         model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],
@@ -36,7 +37,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     attended: Some(("CLAUDE_CODE_ENTRYPOINT", "cli")),
-    calls: CallMembers { id: "claudecode/toolUseId", turn: "" },
+    calls: CallMembers { id: "claudecode/toolUseId", turn: "", variable: "" },
     project_variables: &["CLAUDE_PROJECT_DIR"],
     answers: Answers {
         notice: |event, text| match event {
@@ -68,8 +69,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
         waker: Some(
             |Invocation { program, args }| json!({ "type": "command", "command": program, "args": args, "timeout": WAKE_SECONDS_MAX, "asyncRewake": true }),
         ),
+        wakes_after: &["Stop", "StopFailure"],
         ..Layout::GROUPED
     }),
+    passing_errors: &["overloaded", "rate_limit", "server_error"],
     server,
     ignored_with: Some(
         "sessions started with --bare or --safe-mode ignore the hook and the server; with \
@@ -79,6 +82,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         managed: &[
             "/etc/claude-code/managed-settings.json",
             "/Library/Application Support/ClaudeCode/managed-settings.json",
+            r"C:\Program Files\ClaudeCode\managed-settings.json",
         ],
         examine: trust,
         plugins: Some("enabledPlugins"),

@@ -28,6 +28,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         allow: HostOption::Instead(
             "Codex has a sandbox: `[sandbox_workspace_write]` in its config.toml opens it in part, --yolo lifts it",
         ),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: Some(&["resume", "{session}"]),
         last: &["-"],
@@ -36,7 +37,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         counts_sessions: true,
     }),
     session_variables: &["CODEX_THREAD_ID", "CODEX_SESSION_ID"],
-    calls: CallMembers { id: "callId", turn: "x-codex-turn-metadata" },
+    calls: CallMembers {
+        id: "callId",
+        turn: "x-codex-turn-metadata",
+        variable: "CODEX_TOOL_CALL_ID",
+    },
     payload: HookPayload {
         is_marked: |fields| fields.has("turn_id") && fields.has("model"),
         marked: Marked::AtStops,
@@ -67,6 +72,13 @@ pub(super) static SPEC: HostSpec = HostSpec {
             shell_handler(&invocation, timeout)
         },
         ..Layout::GROUPED
+    }),
+    queue: Some(SessionQueue {
+        command: &["codex", "queue", "--thread", "{session}", "--message", "{text}"],
+        is_attended: |first| {
+            let line: Value = serde_json::from_str(first).unwrap_or_default();
+            line.pointer("/payload/originator").and_then(Value::as_str) == Some("codex-tui")
+        },
     }),
     server: |locations, scope| {
         let folder = match scope {

@@ -22,6 +22,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         everything: &["--yolo"],
         edit_tools: &["create", "edit", "write"],
         allow: HostOption::Named("--allow-tool"),
+        calls: &["aldis"],
         model: HostOption::Named("--model"),
         resume: Some(&["--resume={session}"]),
         last: &["-p"],

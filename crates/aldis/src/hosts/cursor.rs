@@ -30,6 +30,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         allow: HostOption::Instead(
             "Cursor allows everything that `permissions` in .cursor/cli.json does not deny",
         ),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],
@@ -77,6 +78,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     },
     settings: SettingsFiles::new(".cursor", "hooks.json"),
     registration: Registration::Entries(Layout {
+        root: "hooks",
         grouped: false,
         versioned: true,
         events: &[
@@ -97,6 +99,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             }
         },
         waker: None,
+        wakes_after: &[],
     }),
     server: |locations, scope| {
         let plain = ServerPart::listed(

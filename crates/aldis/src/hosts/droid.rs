@@ -19,6 +19,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         allow: HostOption::Instead(
             "Droid has levels: write `-- --auto medium` or `-- --auto high` behind the task",
         ),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: Some(&["-s", "{session}"]),
         last: &["-f"],

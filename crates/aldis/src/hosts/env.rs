@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::spec::HostSpec;
 use super::{ALL, Host};
+use crate::settings::system::System;
 
 /// Variables, looked up once, so that nothing else asks the process for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,11 +30,16 @@ impl Env {
 
     /// Looks up the variables wherever `get` finds them. Empty ones count as not set.
     pub fn from_lookup(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        Self::on(System::CURRENT, get)
+    }
+
+    /// The same on any system.
+    pub(crate) fn on(system: System, get: impl Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| get(name).filter(|value| !value.is_empty());
-        let names = ALL.iter().flat_map(|host| variables(host.spec()));
+        let names = Host::known().flat_map(|host| variables(host.spec()));
         Self {
-            home: set("HOME").map(PathBuf::from),
-            temp: set("TMPDIR").map(PathBuf::from),
+            home: system.home(&get),
+            temp: system.temp(&get),
             variables: names.filter_map(|name| Some((name, set(name)?))).collect(),
         }
     }
@@ -46,6 +52,14 @@ impl Env {
     /// Returns a variable that some host's file names, as text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.variables.get(name)?.to_str()
+    }
+
+    /// Returns the variables that are text, to be looked up elsewhere.
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        let text = |(name, value): (&&str, &OsString)| {
+            Some(((*name).to_owned(), value.to_str()?.to_owned()))
+        };
+        self.variables.iter().filter_map(text).collect()
     }
 
     /// Returns the session whose agent runs this very process.
@@ -72,9 +86,11 @@ impl Env {
 
     /// Replaces a leading `~` by the home directory.
     pub(super) fn expand(&self, path: &str) -> PathBuf {
-        let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let rest = path
+            .strip_prefix('~')
+            .filter(|rest| rest.is_empty() || rest.starts_with(std::path::is_separator));
         match (rest, &self.home) {
-            (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+            (Some(rest), Some(home)) => home.join(rest.trim_start_matches(std::path::is_separator)),
             _ => PathBuf::from(path),
         }
     }

@@ -24,6 +24,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         everything: &["--approval-mode", "yolo"],
         edit_tools: &["edit", "replace", "write_file"],
         allow: HostOption::Named("--allowed-tools"),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],

@@ -19,6 +19,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         allow: HostOption::Instead(
             "`goose configure` decides what Goose may do; in its mode `auto` everything",
         ),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: None,
         last: &["-i", "-"],

@@ -28,6 +28,9 @@ pub(crate) struct Headless {
     pub(crate) edit_tools: &'static [&'static str],
     /// How it is told to allow a tool.
     pub(crate) allow: HostOption,
+    /// What its tools of our MCP server are called for that option. Its own settings may not count
+    /// where nobody ever trusted the folder.
+    pub(crate) calls: &'static [&'static str],
     /// How it is told which model to use.
     pub(crate) model: HostOption,
     /// What follows to continue an earlier session.
@@ -60,6 +63,9 @@ pub(crate) struct HostOptions {
     /// Whether it may do everything.
     #[serde(default)]
     pub(crate) yolo: bool,
+    /// Whether our MCP server is registered with it, so that it may call its tools.
+    #[serde(default)]
+    pub(crate) calls: bool,
     #[serde(default)]
     pub(crate) model: Option<String>,
     /// Further arguments.
@@ -88,9 +94,12 @@ impl Headless {
         let owned =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let mut words = owned(&[self.command, rights].concat());
-        for (told, values) in
-            [(self.model, options.model.as_slice()), (self.allow, options.allow.as_slice())]
-        {
+        let calls = if options.calls && !options.yolo { self.calls } else { &[] };
+        for (told, values) in [
+            (self.model, options.model.iter().map(String::as_str).collect::<Vec<_>>()),
+            (self.allow, options.allow.iter().map(String::as_str).collect()),
+            (self.allow, calls.to_vec()),
+        ] {
             if let HostOption::Named(option) = told {
                 // As one word: some hosts take everything behind such an option for a value of it.
                 words.extend(values.iter().map(|value| format!("{option}={value}")));
@@ -132,9 +141,14 @@ fn quoted(word: &str) -> String {
 }
 
 impl Host {
+    /// Returns all hosts, those too that have no hooks.
+    pub(crate) fn known() -> impl Iterator<Item = Self> {
+        Self::all().iter().chain(&super::HEADLESS_ONLY).copied()
+    }
+
     /// Returns the hosts that run without a person, by name.
     pub(crate) fn all_headless() -> Vec<Self> {
-        let mut all: Vec<Self> = Self::all().iter().chain(&super::HEADLESS_ONLY).copied().collect();
+        let mut all: Vec<Self> = Self::known().collect();
         all.retain(|host| host.spec().headless.is_some());
         all.sort_by_key(|host| host.name());
         all
@@ -224,7 +238,7 @@ pub(crate) fn check_program(
 
 /// Returns the host that writes this when it runs without a person.
 pub(crate) fn writer(format: Format) -> Option<Headless> {
-    let mut all = Host::all().iter().filter_map(|host| host.spec().headless);
+    let mut all = Host::known().filter_map(|host| host.spec().headless);
     all.find(|host| host.output == format)
 }
 

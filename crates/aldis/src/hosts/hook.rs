@@ -10,10 +10,13 @@ pub mod auto_state;
 pub(crate) mod call;
 pub(crate) mod call_log;
 mod called;
+pub(crate) mod checks;
 pub(super) mod fields;
 mod identify;
 pub mod live;
 mod notice;
+pub(crate) mod queue;
+pub(crate) mod shipped;
 pub mod state_file;
 mod stop_context;
 pub(crate) mod tail;
@@ -21,15 +24,18 @@ mod wake;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aldis_engine::{Engine, EngineError, NewRun};
 use aldis_machine::phases::{Effect, Event, Outcome, State, TokenPolicy};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, RunId, Source, SqliteStore, Store, StoreError};
+use aldis_store::{Driver, RunId, Source, StoreError};
+use aldis_transcript::events::resets_at;
 
 use self::called::Called;
 use self::live::PhasesRun;
+use self::shipped::{Elsewhere, concerns_runs};
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
 use crate::error::CommandError;
@@ -38,9 +44,16 @@ use crate::hosts::hook::auto_state::AutoStateFile;
 use crate::hosts::spool;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::notify::routes::Routes;
+use crate::receipts;
 use crate::settings::catalog::{Catalog, choose};
+use crate::settings::clock;
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
+use crate::settings::store::StorePlace;
+
+/// How long git may take for a receipt: the host waits. One that is not written is written by whoever
+/// comes next.
+const RECEIPT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One call of the hook, with its project, time and environment.
 #[derive(Debug)]
@@ -50,6 +63,8 @@ pub(crate) struct Hook<'c> {
     pub(crate) place: Place,
     pub(crate) now: Timestamp,
     pub(crate) state_dir: PathBuf,
+    /// What is different where it was called on another machine: none of its files are here.
+    pub(crate) elsewhere: Option<Elsewhere>,
 }
 
 /// Gives the host its answer. Called at most once.
@@ -57,6 +72,11 @@ type Respond<'f> = dyn FnMut(&Answer) + 'f;
 
 /// A state file, and the project it is of.
 type FoundFile = (PathBuf, String);
+
+/// How long an error lasts of which nobody says how long, and how long any does: a service must not be
+/// asked again at once.
+const ERROR_WAIT: Duration = Duration::from_secs(15 * 60);
+const ERROR_WAIT_MIN: Duration = Duration::from_secs(2);
 
 /// What the call came to.
 #[derive(Debug)]
@@ -106,37 +126,33 @@ impl Hook<'_> {
     }
 
     fn take_step(&self, respond: &mut Respond<'_>) -> Result<Option<RunId>, HookError> {
-        if self.call.session.is_none() || !self.concerns_runs() {
+        if self.call.session.is_none() || !concerns_runs(self.call) {
             return Ok(None);
         }
         let found = self.found_file();
-        if found.is_none() && !SqliteStore::exists(&self.state_dir) {
+        let place = StorePlace::of(&self.state_dir)?;
+        if found.is_none() && !place.exists() {
             return Ok(None);
         }
-        let store = Arc::new(SqliteStore::open(&self.state_dir)?);
-        let engine = Engine::new(Arc::clone(&store) as Arc<dyn Store>)
-            .with_route(Arc::new(Routes::of(&self.state_dir)));
+        let store = place.open()?;
+        let engine = Engine::new(store.store()).with_route(Arc::new(Routes::of(&self.state_dir)));
         let result = self.decide(&engine, found.as_ref()).map(|stepped| {
             let stepped = stepped?;
+            let (run, effects) = (stepped.run.id(), &stepped.outcome.effects);
+            let transcript = self.call.transcript.as_deref();
+            if let Err(why) = checks::start(&self.state_dir, run, effects, transcript) {
+                // The next stop finds out that nobody runs them.
+                self.record_failure(&format!("the checks were not started: {why}"));
+            }
+            self.keep_receipt(&engine, &stepped);
             respond(&self.answer(&stepped));
             let run = stepped.run.id().clone();
             self.finish(&engine, stepped);
             Some(run)
         });
         drop(engine);
-        if let Some(store) = Arc::into_inner(store) {
-            store.abandon();
-        }
+        store.abandon();
         result
-    }
-
-    fn concerns_runs(&self) -> bool {
-        match self.call.event {
-            HostEvent::Other(_) => false,
-            // Some hosts report a sub-agent's prompt under the session of the main agent.
-            HostEvent::Prompt { .. } => self.call.agent_id.is_none(),
-            _ => true,
-        }
     }
 
     /// Lets the run that is concerned take a step, if there is one. When this returns, the step is
@@ -150,7 +166,7 @@ impl Hook<'_> {
         let session = self.call.session.as_deref();
         let is_stop = self.call.event == HostEvent::Stop;
         // Waiting for a transcript happens before anybody else has to wait for us.
-        let mut live = live::live(store, &self.place, session)?;
+        let mut live = self.live(store)?;
         if live.as_ref().is_some_and(|live| is_foreign(live.state(), session)) {
             return Ok(None);
         }
@@ -160,8 +176,8 @@ impl Hook<'_> {
             (None, Some((directory, _))) => project::name(directory),
             (None, None) => return Ok(None),
         };
-        let position = live.as_ref().and_then(|live| live.state().read_cursor.clone());
-        if let Some(live) = live.as_mut().filter(|_| is_stop)
+        let position = live.as_ref().and_then(|live| live.state().read_cursor().map(str::to_owned));
+        if let Some(live) = live.as_mut().filter(|_| is_stop && self.elsewhere.is_none())
             && spool::collect(engine, self.now, self.place.root(), (live.id(), session))?
         {
             live.refresh(engine, self.now)?;
@@ -171,7 +187,7 @@ impl Hook<'_> {
         let may_adopt =
             live.is_none() && found.is_some_and(|(project, text)| self.may_adopt(project, text));
         let _turn = live::turn(store, &project)?;
-        match (live::live(store, &self.place, session)?, found) {
+        match (self.live(store)?, found) {
             (Some(live), _) => self.advance(engine, live, &context),
             (None, Some((project, text))) => {
                 self.adopt(engine, (project, text), may_adopt, &context)
@@ -191,7 +207,7 @@ impl Hook<'_> {
             return Ok(None);
         }
         let mut edited = false;
-        if self.call.event == HostEvent::Stop {
+        if self.call.event == HostEvent::Stop && self.elsewhere.is_none() {
             match state_file::inspect(engine, &run)? {
                 StateFileCheck::Unchanged => {}
                 StateFileCheck::Corrupt(why) => {
@@ -199,12 +215,20 @@ impl Hook<'_> {
                 }
                 StateFileCheck::Changed(event) => {
                     let outcome = engine.step(self.now, &mut run, *event, None)?;
-                    if !run.state().active {
+                    if !run.state().is_active() {
                         return Ok(Some(Stepped { run, outcome }));
                     }
                     edited = true;
                 }
             }
+        }
+        let mut again = Vec::new();
+        if self.call.event == HostEvent::Stop
+            && let Some((check, what)) = checks::lost(&run, self.now)?
+        {
+            let event = Event::CheckLost { check, what: what.to_owned() };
+            again = engine.step(self.now, &mut run, event, None)?.effects;
+            again.retain(|effect| matches!(effect, Effect::Check { .. }));
         }
         let called = self.called(&run, context)?;
         let event = self.event(run.state(), context, &called)?;
@@ -221,6 +245,7 @@ impl Hook<'_> {
             Err(EngineError::Repeated(_)) => return Ok(None),
             stepped => stepped?,
         };
+        outcome.effects.extend(again);
         if edited && !outcome.effects.contains(&Effect::WriteView) {
             outcome.effects.push(Effect::WriteView);
         }
@@ -276,6 +301,15 @@ impl Hook<'_> {
         Ok(Some(Stepped { run, outcome }))
     }
 
+    /// Writes the receipt of a run that is complete, before anybody is told.
+    fn keep_receipt(&self, engine: &Engine, stepped: &Stepped) {
+        let Stepped { run, outcome } = stepped;
+        if outcome.decisions.iter().any(|it| receipts::is_done(&it.rule)) {
+            let when = (self.now, RECEIPT_PATIENCE);
+            receipts::settle_or_record(engine.store(), &self.state_dir, run.id(), when);
+        }
+    }
+
     fn answer(&self, stepped: &Stepped) -> Answer {
         let Stepped { run, outcome } = stepped;
         let limit = self.call.block_cap(self.env).limit;
@@ -290,7 +324,7 @@ impl Hook<'_> {
             Effect::Context { text } => {
                 Some(Answer::Context { text: text.clone(), notice: notice.clone() })
             }
-            Effect::Allow | Effect::WriteView => None,
+            Effect::Allow | Effect::WriteView | Effect::Check { .. } => None,
         });
         let told = || notice.clone().map(|text| Answer::Notice { text });
         said.or_else(told).unwrap_or(Answer::Allow)
@@ -302,8 +336,12 @@ impl Hook<'_> {
         self.call.answer_host() == self.call.host
     }
 
-    /// Brings the state file up to date where the step demands it.
+    /// Notes how the session can be woken, and brings the state file up to date where the step demands
+    /// it.
     fn finish(&self, engine: &Engine, mut stepped: Stepped) {
+        if let Err(why) = self.note_queue(engine, &mut stepped.run) {
+            self.record_failure(&format!("how to wake the session was not noted: {why}"));
+        }
         if !stepped.outcome.effects.contains(&Effect::WriteView) {
             return;
         }
@@ -345,14 +383,17 @@ impl Hook<'_> {
                     called::demand(state, &mut findings);
                     findings
                 },
-                fresh_token: fresh_token(state.config.token)?,
+                fresh_token: fresh_token(state.config().token)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {
                 session,
                 findings: context.findings(state, &self.rules(state)?),
                 closing_text: context.closing_text(state),
             },
-            HostEvent::StopFailure { error } => Event::StopFailed { session, error: error.clone() },
+            HostEvent::StopFailure { error, said } => {
+                let until = self.passes_at(error, said.as_deref().unwrap_or_default());
+                Event::StopFailed { session, error: error.clone(), until }
+            }
             HostEvent::Prompt { text, .. } => Event::Prompt {
                 session,
                 turn: self.call.turn.clone(),
@@ -364,9 +405,21 @@ impl Hook<'_> {
         })
     }
 
+    /// When an error has passed that ended a turn; nothing if it needs a human.
+    fn passes_at(&self, error: &str, said: &str) -> Option<Timestamp> {
+        let passes = self.call.host.spec().passing_errors.contains(&error);
+        passes.then(|| {
+            let until = resets_at(said, self.now, &clock::local_zone());
+            until.unwrap_or_else(|| self.now.after(ERROR_WAIT)).max(self.now.after(ERROR_WAIT_MIN))
+        })
+    }
+
     /// What makes a second delivery of the same event recognisable. Stops have nothing of the kind:
     /// an agent may say the same thing twice.
     fn source(&self, context: &StopContext) -> Option<Source> {
+        if let Some(elsewhere) = &self.elsewhere {
+            return Some(Source::new(format!("remote/{}", elsewhere.id)));
+        }
         let agent = self.call.agent_id.as_deref()?;
         let subagent = self.call.event == HostEvent::SubagentStop;
         subagent.then(|| Source::new(format!("subagent/{agent}/{}", context.digest())))
@@ -374,9 +427,18 @@ impl Hook<'_> {
 
     /// The rules of the run's dialect alone: building others would cost more than all the rest.
     fn rules(&self, state: &State) -> Result<Rules, CommandError> {
+        if self.elsewhere.is_some() {
+            let unknown = |name: &str| {
+                let message =
+                    format!("the dialect `{name}` is not built in, and its file is not here");
+                Err(CommandError::new(message))
+            };
+            let dialect = choose(&state.pipeline().dialect, unknown)?;
+            return Ok(Rules::new([dialect]).strict(state.config().strict));
+        }
         let own = |name: &str| Ok(Catalog::load(self.place.root())?.get(name)?.dialect.clone());
-        let dialect = choose(&state.pipeline.dialect, own)?;
-        Ok(Rules::new([dialect]).strict(state.config.strict))
+        let dialect = choose(&state.pipeline().dialect, own)?;
+        Ok(Rules::new([dialect]).strict(state.config().strict))
     }
 
     /// The project's state file, where there is one that can be read.
@@ -401,7 +463,7 @@ impl Hook<'_> {
 
 /// Whether a run belongs to another session than this one.
 fn is_foreign(state: &State, session: Option<&str>) -> bool {
-    state.session.is_some() && state.session.as_deref() != session
+    state.session().is_some() && state.session() != session
 }
 
 /// A new run token, where the run uses them.

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use aldis_transcript::Format;
 use jsonc_parser::cst::CstInputValue;
 use jsonc_parser::json;
-use serde_json::json as value;
+use serde_json::{Value, json as value};
 
 use super::hook::call::Event;
 use super::hook::fields::Fields;
 use super::install::invocation::Invocation;
-use super::install::locations::Scope;
+use super::install::locations::{Locations, Scope};
 use super::install::server::ServerPart;
 use super::spec::*;
 
@@ -29,6 +29,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         allow: HostOption::Instead(
             "`permission` in opencode.json allows single tools, --yolo all that are not denied there",
         ),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: Some(&["--session", "{session}"]),
         last: &[],
@@ -36,26 +37,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::OpenCode,
         counts_sessions: false,
     }),
-    payload: HookPayload {
-        members: &["part", "properties", "sessionID"],
-        event,
-        session: |fields| {
-            let properties = fields.inside("properties");
-            let own = properties.text(&["sessionID"]);
-            own.or_else(|| properties.inside("part").text(&["sessionID"]))
-        },
-        is_marked: |fields| {
-            !fields.has_any(EVENT_NAMES) && fields.has("type") && fields.has("properties")
-        },
-        marked: Marked::Always,
-        test_stop: |folder| {
-            value!({
-                "type": "session.idle", "properties": { "sessionID": TEST_SESSION }, "cwd": folder,
-                "last_assistant_message": TEST_TEXT,
-            })
-        },
-        ..HookPayload::USUAL
-    },
+    payload: PAYLOAD,
     answers: Answers::STOPS_ONLY,
     transcripts: Transcripts { folder: None, sessions: &[], formats: &[Format::OpenCode] },
     settings: SettingsFiles {
@@ -67,28 +49,77 @@ pub(super) static SPEC: HostSpec = HostSpec {
         files: &[PluginFile {
             path: "aldis.js",
             mark: "Written by `aldis install opencode`",
-            render: |program| plugin_script(include_str!("plugins/opencode.js"), program),
+            render: |program| script(SPEC.name, program),
         }],
-        events: &["session.idle", "session.status"],
+        events: EVENTS,
         also: None,
     },
-    server: |locations, scope| {
-        let folder = match scope {
-            Scope::Project => Some(locations.project(&SPEC.settings)),
-            Scope::User => locations.user_folder(&SPEC.settings).ok(),
-            Scope::Local => None,
-        };
-        let part = ServerPart::Member { path: vec!["mcp".to_owned()], entry: server };
-        // It reads both, and people have one.
-        let file = |folder: PathBuf| {
-            let commented = folder.join("opencode.jsonc");
-            if commented.exists() { commented } else { folder.join("opencode.json") }
-        };
-        folder.map(|folder| (file(folder), part)).into_iter().collect()
-    },
+    server: |locations, scope| server_files(&SPEC, "opencode", locations, scope),
     trust: TrustRules::NONE,
     ..HostSpec::USUAL
 };
+
+/// What the plugin tells: an event of the bus as it came, with what it leaves out.
+pub(super) const PAYLOAD: HookPayload = HookPayload {
+    members: &["client", "part", "properties", "sessionID"],
+    event,
+    session: |fields| {
+        let properties = fields.inside("properties");
+        let own = properties.text(&["sessionID"]);
+        own.or_else(|| properties.inside("part").text(&["sessionID"]))
+    },
+    is_marked: |fields| is_bus_event(fields, SPEC.name),
+    marked: Marked::Always,
+    test_stop: |folder| test_event(SPEC.name, folder),
+    ..HookPayload::USUAL
+};
+
+/// The events that the plugin listens to.
+pub(super) const EVENTS: &[&str] = &["session.idle", "session.status"];
+
+/// Whether a payload is an event of the bus of this program: others came of it, and the plugin says
+/// whose it is.
+pub(super) fn is_bus_event(fields: &Fields<'_>, host: &str) -> bool {
+    let is_event = !fields.has_any(EVENT_NAMES) && fields.has("type") && fields.has("properties");
+    // Older plugins do not say it.
+    let client = fields.text(&["client"]).unwrap_or_else(|| SPEC.name.to_owned());
+    is_event && client == host
+}
+
+/// A stop as the plugin tells it.
+pub(super) fn test_event(host: &str, folder: &str) -> Value {
+    value!({
+        "type": "session.idle", "properties": { "sessionID": TEST_SESSION }, "cwd": folder,
+        "client": host, "last_assistant_message": TEST_TEXT,
+    })
+}
+
+/// The plugin of a host.
+pub(super) fn script(host: &str, program: &str) -> String {
+    let script = include_str!("plugins/opencode.js").replace(SPEC.name, host);
+    plugin_script(&script, program)
+}
+
+/// Where the server is named: in a file of this name, with or without comments.
+pub(super) fn server_files(
+    spec: &HostSpec,
+    name: &str,
+    locations: &Locations,
+    scope: Scope,
+) -> Vec<(PathBuf, ServerPart)> {
+    let folder = match scope {
+        Scope::Project => Some(locations.project(&spec.settings)),
+        Scope::User => locations.user_folder(&spec.settings).ok(),
+        Scope::Local => None,
+    };
+    let part = ServerPart::Member { path: vec!["mcp".to_owned()], entry: server };
+    // It reads both, and people have one.
+    let file = |folder: PathBuf| {
+        let commented = folder.join(format!("{name}.jsonc"));
+        if commented.exists() { commented } else { folder.join(format!("{name}.json")) }
+    };
+    folder.map(|folder| (file(folder), part)).into_iter().collect()
+}
 
 fn server(Invocation { program, args }: Invocation) -> CstInputValue {
     let words = [vec![program], args].concat();
@@ -103,7 +134,7 @@ fn event(fields: &Fields<'_>) -> Event {
         "session.status" if text(&properties.inside("status"), "type") == "idle" => Event::Stop,
         "session.error" => match text(&properties.inside("error"), "name") {
             error if error == "MessageAbortedError" => Event::Interrupt,
-            error => Event::StopFailure { error: error.into_owned() },
+            error => Event::StopFailure { error: error.into_owned(), said: None },
         },
         _ => Event::Other(name),
     }

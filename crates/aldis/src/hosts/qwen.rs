@@ -17,6 +17,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         everything: &["--approval-mode", "yolo"],
         edit_tools: &["edit", "write_file"],
         allow: HostOption::Named("--allowed-tools"),
+        calls: &[],
         model: HostOption::Named("--model"),
         resume: Some(&["--resume", "{session}"]),
         last: &[],

@@ -15,6 +15,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         everything: &["--dangerously-allow-all"],
         edit_tools: &[],
         allow: HostOption::Instead("`amp.permissions` in Amp's settings allows single tools"),
+        calls: &[],
         model: HostOption::Instead("Amp has modes: write `-- --mode NAME` behind the task"),
         resume: None,
         last: &[],

@@ -56,6 +56,10 @@ pub(crate) struct HostSpec {
     pub(crate) settings: SettingsFiles,
     /// How a hook is registered with it.
     pub(crate) registration: Registration,
+    /// Errors that end a turn and pass by themselves, in its own words.
+    pub(crate) passing_errors: &'static [&'static str],
+    /// What gives a message to a session that is open, where a hook cannot wait beside it.
+    pub(crate) queue: Option<SessionQueue>,
     /// What names and allows our MCP server in the files of a scope.
     pub(crate) server: fn(&Locations, Scope) -> Vec<(PathBuf, ServerPart)>,
     /// With which of its flags it ignores us.
@@ -82,13 +86,15 @@ impl HostSpec {
         session_variables: &[],
         attended: None,
         project_variables: &[],
-        calls: CallMembers { id: "", turn: "" },
+        calls: CallMembers { id: "", turn: "", variable: "" },
         payload: HookPayload::USUAL,
         answers: Answers::USUAL,
         block_cap: CapRule::NONE,
         transcripts: Transcripts { folder: None, sessions: &[], formats: &[] },
         settings: SettingsFiles::new("", ""),
         registration: Registration::Entries(Layout::GROUPED),
+        passing_errors: &[],
+        queue: None,
         server: |_, _| Vec::new(),
         ignored_with: None,
         server_note: None,
@@ -103,13 +109,16 @@ impl HostSpec {
     }
 }
 
-/// Members of the `_meta` of a request by which a tool is called; empty where it has none.
+/// Members of the `_meta` of a request by which a tool is called, and what its shell knows of a call;
+/// empty where it has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallMembers {
     /// Its id of the call, as its transcript has it.
     pub(crate) id: &'static str,
     /// An object with `thread_id`, `session_id` and `thread_source`.
     pub(crate) turn: &'static str,
+    /// The variable in which its shell has the id of the call that it runs.
+    pub(crate) variable: &'static str,
 }
 
 /// The members of a payload.
@@ -295,6 +304,8 @@ impl Registration {
 /// How a host writes hooks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
+    /// The member of the file that has the events.
+    pub(crate) root: &'static str,
     /// Whether handlers stand in groups.
     pub(crate) grouped: bool,
     /// Whether the file starts with `"version": 1`.
@@ -305,6 +316,18 @@ pub(crate) struct Layout {
     pub(crate) handler: fn(Invocation, &str) -> CstInputValue,
     /// Builds the handler that waits beside a session that stopped, where the host can be woken.
     pub(crate) waker: Option<fn(Invocation) -> CstInputValue>,
+    /// After which events it waits.
+    pub(crate) wakes_after: &'static [&'static str],
+}
+
+/// A host's own queue of messages for its sessions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionQueue {
+    /// The command, with `{session}` and `{text}`.
+    pub(crate) command: &'static [&'static str],
+    /// Whether a person has the session of this transcript open, by its first line: a session that
+    /// nobody has open would read the message only when it is opened again.
+    pub(crate) is_attended: fn(&str) -> bool,
 }
 
 impl Layout {
@@ -314,11 +337,13 @@ impl Layout {
 
     /// Groups of handlers with a line for a shell.
     pub(crate) const GROUPED: Self = Self {
+        root: "hooks",
         grouped: true,
         versioned: false,
         events: &["Stop", "SubagentStop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
         handler: |invocation, _| shell_handler(&invocation, TIMEOUT_SECONDS),
         waker: None,
+        wakes_after: &[],
     };
 }
 
@@ -388,7 +413,10 @@ pub(crate) fn named_event(name: String, fields: &Fields<'_>) -> Event {
     match &*name {
         "Stop" => Event::Stop,
         "SubagentStop" => Event::SubagentStop,
-        "StopFailure" => Event::StopFailure { error: fields.text(&["error"]).unwrap_or_default() },
+        "StopFailure" => Event::StopFailure {
+            error: fields.text(&["error"]).unwrap_or_default(),
+            said: fields.text(&["last_assistant_message"]),
+        },
         "UserPromptSubmit" => prompt(fields),
         "SessionStart" => Event::SessionStart { source: fields.word(&["source"]) },
         "SessionEnd" => Event::SessionEnd { reason: fields.word(&["reason"]) },

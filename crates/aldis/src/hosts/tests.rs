@@ -5,6 +5,7 @@ mod headless;
 mod hostile;
 mod payloads;
 mod properties;
+mod systems;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use super::hook::fields::Fields;
 use super::{Env, Event, HookCall, Host, parse};
 
+pub(super) const ANTIGRAVITY: Host = Host(&super::antigravity::SPEC);
 pub(super) const CLAUDE_CODE: Host = Host(&super::claude_code::SPEC);
 pub(super) const CODEX: Host = Host(&super::codex::SPEC);
 pub(super) const COPILOT: Host = Host(&super::copilot::SPEC);
@@ -19,8 +21,10 @@ pub(super) const CURSOR: Host = Host(&super::cursor::SPEC);
 pub(super) const DROID: Host = Host(&super::droid::SPEC);
 pub(super) const GEMINI: Host = Host(&super::gemini::SPEC);
 pub(super) const GOOSE: Host = Host(&super::goose::SPEC);
+pub(super) const KILO: Host = Host(&super::kilo::SPEC);
 pub(super) const OPENCLAW: Host = Host(&super::openclaw::SPEC);
 pub(super) const OPENCODE: Host = Host(&super::opencode::SPEC);
+pub(super) const PI: Host = Host(&super::earendil_pi::SPEC);
 pub(super) const QWEN: Host = Host(&super::qwen::SPEC);
 
 fn testdata() -> PathBuf {
@@ -74,6 +78,7 @@ fn names_are_stable_and_lead_back() {
         assert_eq!(host.to_string(), host.name());
         assert_eq!(<Host as clap::ValueEnum>::from_str(host.name(), false), Ok(host));
     }
+    assert_eq!("agy".parse(), Ok(ANTIGRAVITY));
     assert_eq!("claude".parse(), Ok(CLAUDE_CODE));
     assert_eq!(<Host as clap::ValueEnum>::from_str("claude", false), Ok(CLAUDE_CODE));
     assert!("cline".parse::<Host>().is_err());
@@ -116,6 +121,11 @@ fn events_have_their_samples() {
     assert_eq!(event("goose/in_stop.json"), Event::Stop);
     assert_eq!(event("opencode/event_session_idle.json"), Event::Stop);
     assert_eq!(event("opencode/event_session_status.json"), Event::Stop);
+    assert_eq!(event("kilo/event_session_idle.json"), Event::Stop);
+    assert_eq!(event("pi/in_agent_end.json"), Event::Stop);
+    assert_eq!(event("antigravity/in_stop.json"), Event::Stop);
+    let started = Event::SessionStart { source: None };
+    assert_eq!(event("antigravity/in_session_start.json"), started);
     assert_eq!(event("openclaw/plugin_before_agent_finalize_event.json"), Event::Stop);
     for sample in ["claude_code", "codex", "cursor", "droid"] {
         assert_eq!(event(&format!("{sample}/in_subagent_stop.json")), Event::SubagentStop);
@@ -123,10 +133,13 @@ fn events_have_their_samples() {
     assert_eq!(event("copilot/in_subagent_stop_pascal.json"), Event::SubagentStop);
     assert_eq!(event("codex/in_interrupt.json"), Event::Interrupt);
     assert_eq!(event("opencode/event_session_error.json"), Event::Interrupt);
-    let failure = Event::StopFailure { error: "rate_limit".to_owned() };
+    for (sample, code) in [("claude_code", "rate_limit"), ("qwen", "loop_detected")] {
+        let event = event(&format!("{sample}/in_stop_failure.json"));
+        assert!(matches!(&event, Event::StopFailure { error, .. } if error == code), "{event:?}");
+    }
+    let said = Some("API Error: Rate limit reached".to_owned());
+    let failure = Event::StopFailure { error: "rate_limit".to_owned(), said };
     assert_eq!(event("claude_code/in_stop_failure.json"), failure);
-    let failure = Event::StopFailure { error: "loop_detected".to_owned() };
-    assert_eq!(event("qwen/in_stop_failure.json"), failure);
     let start = |source: &str| Event::SessionStart { source: Some(source.to_owned()) };
     assert_eq!(event("claude_code/in_session_start.json"), start("resume"));
     assert_eq!(event("codex/in_session_start.json"), start("startup"));

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::app::calls::answer::CallReply;
 use crate::app::calls::caller::Caller;
+use crate::app::calls::checked;
 use crate::app::calls::refusal_of;
 use crate::settings::clock;
 use crate::view::run_view::RunView;
@@ -45,8 +46,9 @@ pub(super) fn status(engine: &Engine, caller: &Caller) -> Value {
         "status": view.summary(),
         "facts": facts.collect::<serde_json::Map<_, _>>(),
         "questions": asked.collect::<Vec<_>>(),
+        "check": engine.claim_check(run.id()).ok().flatten().map(|check| checked::form(&check)),
         "tools": tools_of(&run, caller),
-        "next": view.remedy.unwrap_or_else(|| "go on working, and report when there is something to report".to_owned()),
+        "next": view.remedy.unwrap_or_else(|| "continue to work, and report at milestones".to_owned()),
     })
 }
 

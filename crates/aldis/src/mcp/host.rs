@@ -11,6 +11,7 @@ use crate::app::calls::caller::Caller;
 use crate::error::CommandError;
 use crate::hosts::{ALL, Env, calls};
 use crate::settings::project;
+use crate::settings::tokens::Grant;
 
 /// What is known of every caller of a server.
 #[derive(Clone, Debug)]
@@ -19,17 +20,6 @@ pub(crate) enum CallerSource {
     Process(Arc<Caller>),
     /// Anybody with a token: each request says more.
     Http,
-}
-
-/// What a token says about whoever has it; kept in the request.
-#[derive(Clone, Debug)]
-pub(crate) struct HttpCaller {
-    /// The agent for which the token was made.
-    pub(crate) agent: Option<String>,
-    /// The run.
-    pub(crate) run: Option<String>,
-    /// The project whose runs are meant where none is named.
-    pub(crate) project: PathBuf,
 }
 
 impl CallerSource {
@@ -84,15 +74,15 @@ pub(crate) fn of_variables(directory: PathBuf, env: &Env, via: Via) -> Caller {
 /// Whoever asks over HTTP is who its token says.
 fn of_request(extensions: &Extensions) -> Caller {
     let parts = extensions.get::<axum::http::request::Parts>();
-    let caller = parts.and_then(|parts| parts.extensions.get::<HttpCaller>().cloned());
-    let Some(HttpCaller { agent, run, project }) = caller else {
-        // The server's own token says nothing of an agent.
-        return Caller::at(PathBuf::from("/"), Via::Receipt);
-    };
+    let grant = parts.and_then(|parts| parts.extensions.get::<Grant>().cloned());
+    // Nothing reaches this without one.
+    let grant = grant.unwrap_or(Grant { run: Some(String::new()), ..Grant::ADMIN });
+    let project = grant.project.as_deref().unwrap_or("/");
     Caller {
-        run,
-        agent: agent.as_deref().and_then(|agent| agent.parse().ok()),
-        name: agent,
-        ..Caller::at(project, Via::Receipt)
+        run: grant.run.clone(),
+        agent: grant.agent.as_deref().and_then(|agent| agent.parse().ok()),
+        name: grant.agent.clone(),
+        ..Caller::at(project.into(), Via::Receipt)
     }
+    .within(grant)
 }

@@ -28,6 +28,7 @@ use super::retry;
 use super::routes::QueuedNotice;
 use super::sink::{Delivery, Sink};
 use crate::failures::{self, Failure};
+use crate::receipts;
 use crate::settings::clock::SteadyClock;
 use crate::settings::config::{Notify, Sink as SinkName};
 
@@ -41,11 +42,16 @@ const LANES_MAX: usize = 16;
 const BATCH: usize = 32;
 /// How many notices wait for one sink before the oldest are dropped.
 const PENDING_MAX: usize = 1_000;
+/// How often a receiver may answer one notice with an error of its own before the one behind it is
+/// tried: after some minutes.
+const REFUSALS_MAX: u32 = 8;
 /// How long others leave a claim alone: longer than an attempt takes.
 const CLAIM: Duration = Duration::from_secs(20);
 /// How long the process that supervises a run has to deliver its notices itself, also after the end of
 /// the run: it may have a desktop that others do not have.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long git may take for a receipt that nobody wrote yet.
+const RECEIPT_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a lane rests that another courier works, or whose time has not come.
 const REST: Duration = Duration::from_secs(1);
 const REST_OF_OTHERS: Duration = Duration::from_secs(5);
@@ -55,7 +61,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// What became of something for a sink.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Report<'r> {
+pub(crate) enum SinkReport<'r> {
     /// It arrived.
     Delivered,
     /// It is tried again later.
@@ -66,8 +72,16 @@ pub(crate) enum Report<'r> {
     Dropped(&'r str, usize),
 }
 
+/// What came of an attempt.
+enum AttemptResult {
+    /// So many are delivered or given up.
+    Settled(usize),
+    /// It is tried again then.
+    Again(Timestamp),
+}
+
 /// What the process of a courier is.
-pub(crate) enum Role {
+pub(crate) enum CourierRole {
     /// It supervises a run, whose notices it delivers before others do.
     Supervisor(RunId),
     /// A server with sinks of these names.
@@ -83,10 +97,10 @@ struct Shared {
     store: Arc<dyn Store>,
     /// Where failures are recorded.
     state: PathBuf,
-    role: Role,
+    role: CourierRole,
     clock: SteadyClock,
     worker: String,
-    on_report: Box<dyn Fn(Report<'_>) + Send + Sync>,
+    on_report: Box<dyn Fn(SinkReport<'_>) + Send + Sync>,
     stopping: AtomicBool,
     lanes: Mutex<BTreeMap<String, Lane>>,
 }
@@ -104,8 +118,8 @@ impl Courier {
     pub(crate) fn start(
         store: Arc<dyn Store>,
         state: &Path,
-        role: Role,
-        on_report: impl Fn(Report<'_>) + Send + Sync + 'static,
+        role: CourierRole,
+        on_report: impl Fn(SinkReport<'_>) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared {
             store,
@@ -201,7 +215,7 @@ impl Shared {
     /// Starts a thread for each lane that nobody works. Returns when to look again.
     fn round(self: &Arc<Self>) -> Result<Duration, StoreError> {
         let mut waiting = self.store.pending_count()?;
-        let serves = matches!(self.role, Role::Server(_));
+        let serves = matches!(self.role, CourierRole::Server(_));
         waiting.retain(|it| it.kind == NOTICE || it.kind == SINK && serves);
         let mut pause = LOOK_EVERY;
         for PendingCount { kind, lane, count, .. } in &waiting {
@@ -236,7 +250,7 @@ impl Shared {
         if dropped > 0 {
             let sink = lane.rsplit('/').next().unwrap_or(lane);
             self.record(format!("{sink}: {dropped} notices were dropped: {why}"));
-            (self.on_report)(Report::Dropped(sink, dropped));
+            (self.on_report)(SinkReport::Dropped(sink, dropped));
         }
         Ok(())
     }
@@ -259,9 +273,11 @@ impl Shared {
     /// Delivers what is due in a lane, in order. Returns how long it rests then.
     fn deliver(&self, kind: &str, lane: &str) -> Result<Option<Timestamp>, StoreError> {
         let (grace, rest) = match &self.role {
-            Role::Supervisor(run) if lane.starts_with(&format!("{run}/")) => (Duration::ZERO, REST),
-            Role::Server(_) if kind == SINK => (Duration::ZERO, REST),
-            Role::Supervisor(_) | Role::Server(_) => (GRACE, REST_OF_OTHERS),
+            CourierRole::Supervisor(run) if lane.starts_with(&format!("{run}/")) => {
+                (Duration::ZERO, REST)
+            }
+            CourierRole::Server(_) if kind == SINK => (Duration::ZERO, REST),
+            CourierRole::Supervisor(_) | CourierRole::Server(_) => (GRACE, REST_OF_OTHERS),
         };
         let is_program = kind == NOTICE && !lane.ends_with("/webhook");
         let ttl = if is_program { CLAIM + PROGRAM_WAIT } else { CLAIM };
@@ -279,40 +295,96 @@ impl Shared {
                 return Ok((!worked).then(|| self.now().after(rest)));
             }
             worked = true;
-            let mut claimed = self.now();
-            for (at, claim) in claims.iter().enumerate() {
+            let (mut claimed, mut left) = (self.now(), &*claims);
+            while !left.is_empty() {
                 if self.is_stopping() {
-                    self.store.keep(&claims[at..], self.now(), Duration::ZERO)?;
+                    self.store.keep(left, self.now(), Duration::ZERO)?;
                     return Ok(None);
                 }
                 if self.now().since(claimed) > ttl / 4 {
                     claimed = self.now();
-                    self.store.keep(&claims[at..], claimed, ttl)?;
+                    self.store.keep(left, claimed, ttl)?;
                 }
-                if let Some(next) = self.attempt(claim, &mut sink)? {
-                    // What follows must not overtake it.
-                    self.store.keep(&claims[at + 1..], self.now(), Duration::ZERO)?;
-                    return Ok(Some(next));
+                match self.attempt(left, &mut sink)? {
+                    AttemptResult::Settled(count) => left = &left[count..],
+                    AttemptResult::Again(next) => {
+                        // What follows must not overtake it.
+                        self.store.keep(&left[1..], self.now(), Duration::ZERO)?;
+                        return Ok(Some(next));
+                    }
                 }
             }
         }
     }
 
-    /// Tries once, and records what came of it. Returns when it is tried again, if it is.
+    /// Tries the first of these once, and records what came of it.
     fn attempt(
+        &self,
+        claims: &[Claim],
+        sink: &mut Option<Sink>,
+    ) -> Result<AttemptResult, StoreError> {
+        let Some(claim) = claims.first() else { return Ok(AttemptResult::Settled(0)) };
+        let Some((queued, delivery)) = self.send(claim, sink)? else {
+            self.give_up(claim, "?", "cannot be understood")?;
+            return Ok(AttemptResult::Settled(1));
+        };
+        let is_old = self.now().since(queued.notice.timestamp) >= retry::AGE_MAX;
+        let is_refused = matches!(delivery, Delivery::Refused { .. });
+        match delivery {
+            Delivery::Done => {
+                self.store.done(claim)?;
+                (self.on_report)(SinkReport::Delivered);
+            }
+            Delivery::Later { why, after } | Delivery::Refused { why, after } if !is_old => {
+                if is_refused
+                    && claim.effect.attempts >= REFUSALS_MAX
+                    && self.is_next_taken(claims, sink)?
+                {
+                    let why = format!("{why} again and again, but took the notice behind it");
+                    self.give_up(claim, &queued.sink, &why)?;
+                    return Ok(AttemptResult::Settled(2));
+                }
+                let next = self.now().after(retry::pause(claim.effect.attempts, after));
+                self.store.failed(claim, Some(next), &why)?;
+                (self.on_report)(SinkReport::Failed);
+                return Ok(AttemptResult::Again(next));
+            }
+            Delivery::Later { why, .. }
+            | Delivery::Refused { why, .. }
+            | Delivery::Impossible(why) => self.give_up(claim, &queued.sink, &why)?,
+        }
+        Ok(AttemptResult::Settled(1))
+    }
+
+    /// Tries the second of these: a receiver that takes it is well, and has something against the
+    /// first, which must not hold up all others.
+    fn is_next_taken(&self, claims: &[Claim], sink: &mut Option<Sink>) -> Result<bool, StoreError> {
+        let Some(behind) = claims.get(1) else { return Ok(false) };
+        self.store.keep(&claims[..2], self.now(), CLAIM)?;
+        let taken = matches!(self.send(behind, sink)?, Some((_, Delivery::Done)));
+        if taken {
+            self.store.done(behind)?;
+            (self.on_report)(SinkReport::Delivered);
+        }
+        Ok(taken)
+    }
+
+    /// Sends a notice. Nothing if it cannot be understood.
+    fn send(
         &self,
         claim: &Claim,
         sink: &mut Option<Sink>,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> Result<Option<(QueuedNotice, Delivery)>, StoreError> {
         let effect = &claim.effect;
-        let Some(mut queued) = QueuedNotice::read(effect) else {
-            self.give_up(claim, "?", "cannot be understood")?;
-            return Ok(None);
-        };
+        // Nobody is told that something is done whose receipt is not written.
+        let when = (self.now(), RECEIPT_PATIENCE);
+        receipts::settle_or_record(&*self.store, &self.state, &effect.run, when);
+        let Some(mut queued) = QueuedNotice::read(effect) else { return Ok(None) };
         // The same for every attempt: receivers drop what they have seen.
         queued.notice.id = effect.key.replace('/', "-");
         let delivery = match (&self.role, sink) {
-            (Role::Server(sinks), _) if effect.kind == SINK => match sinks.get(&queued.sink) {
+            (CourierRole::Server(sinks), _) if effect.kind == SINK => match sinks.get(&queued.sink)
+            {
                 Some(sink) => sink.send(&queued.notice),
                 None => Delivery::Impossible("there is no such sink any more".to_owned()),
             },
@@ -322,31 +394,14 @@ impl Shared {
                 Err(why) => Delivery::later(why),
             },
         };
-        let now = self.now();
-        let is_old = now.since(queued.notice.timestamp) >= retry::AGE_MAX;
-        match delivery {
-            Delivery::Done => {
-                self.store.done(claim)?;
-                (self.on_report)(Report::Delivered);
-            }
-            Delivery::Later { why, after } if !is_old => {
-                let next = now.after(retry::pause(effect.attempts, after));
-                self.store.failed(claim, Some(next), &why)?;
-                (self.on_report)(Report::Failed);
-                return Ok(Some(next));
-            }
-            Delivery::Later { why, .. } | Delivery::Impossible(why) => {
-                self.give_up(claim, &queued.sink, &why)?;
-            }
-        }
-        Ok(None)
+        Ok(Some((queued, delivery)))
     }
 
     fn give_up(&self, claim: &Claim, sink: &str, why: &str) -> Result<(), StoreError> {
         let run = &claim.effect.run;
         if self.store.failed(claim, None, why)? {
             self.record(format!("{sink}: a notice of run {run} was given up: {why}"));
-            (self.on_report)(Report::GivenUp(run, sink, why));
+            (self.on_report)(SinkReport::GivenUp(run, sink, why));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use aldis_process::run_bounded;
 
 use super::sink::Delivery;
+use crate::settings::system::System;
 use crate::view::wire::notice::Notice;
 
 /// How long a program may take.
@@ -22,12 +23,14 @@ pub(crate) struct Command {
 
 impl Command {
     pub(super) fn run(&self, notice: &Notice) -> Delivery {
-        let mut process = Process::new("/bin/sh");
+        let [shell, option] = System::CURRENT.shell();
+        let mut process = Process::new(shell);
         process
-            .args(["-c", &self.command])
+            .args([option, &self.command])
             .env("ALDIS_NOTICE", &notice.kind)
             .env("ALDIS_TEXT", &notice.data.text)
             .env("ALDIS_RUN", &notice.data.run)
+            .env("ALDIS_LINK", notice.data.link.as_deref().unwrap_or_default())
             .current_dir(&self.directory);
         perform(process, "the command")
     }
@@ -36,10 +39,12 @@ impl Command {
 /// Shows a notice on the desktop.
 pub(super) fn desktop(notice: &Notice) -> Delivery {
     let title = format!("Aldis, {}: {}", notice.data.project, notice.kind);
+    let link = notice.data.link.as_deref().map(|link| format!("\n{link}")).unwrap_or_default();
+    let text = format!("{}{link}", notice.data.text);
     if cfg!(target_os = "macos") {
-        perform(osascript(&title, &notice.data.text), "osascript")
+        perform(osascript(&title, &text), "osascript")
     } else {
-        perform(notify_send(&title, &notice.data.text), "notify-send")
+        perform(notify_send(&title, &text), "notify-send")
     }
 }
 

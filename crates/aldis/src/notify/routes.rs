@@ -9,15 +9,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use aldis_engine::{Direct, NOTICE, OutboundEffect, Route, RoutedRun, SINK};
-use aldis_machine::{Machine as _, delivery, run, turns};
+use aldis_engine::{Direct, NOTICE, OutboundEffect, RECEIPT, Route, RoutedRun, SINK};
+use aldis_machine::{Decision, Machine as _, delivery, run, turns};
 use aldis_signal::redact::redact;
 use aldis_store::{Driver, Effect};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::discord;
+use crate::receipts;
+use crate::receipts::build::Wanted;
 use crate::settings::config::{Notify, Sink as SinkName};
+use crate::settings::item_link::ItemLinks;
 use crate::settings::notice_kind::Kind;
 use crate::view::display;
 use crate::view::wire::notice::{Notice, NoticeData};
@@ -78,18 +81,31 @@ pub(super) enum SinkKind {
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     file: Option<PathBuf>,
+    /// Where the server of these runs wrote down how it is reached.
+    state: Option<PathBuf>,
     sinks: OnceLock<Vec<SinkRoute>>,
 }
 
 impl Routes {
     /// Routes for the sinks of the server that uses this directory, as it wrote them down last.
     pub(crate) fn of(state: &Path) -> Self {
-        Self { file: Some(state.join(FILE)), sinks: OnceLock::new() }
+        let (file, state) = (Some(state.join(FILE)), Some(state.to_owned()));
+        Self { file, state, sinks: OnceLock::new() }
     }
 
     /// Routes for these sinks.
     pub(super) fn to(sinks: Vec<SinkRoute>) -> Self {
-        Self { file: None, sinks: OnceLock::from(sinks) }
+        Self { file: None, state: None, sinks: OnceLock::from(sinks) }
+    }
+
+    /// Puts links into notices that lead to the server of this directory.
+    pub(crate) fn with_links(self, state: &Path) -> Self {
+        Self { state: Some(state.to_owned()), ..self }
+    }
+
+    /// Returns how links are made: read each time, because a server may start later than a run.
+    fn links(&self) -> Option<ItemLinks> {
+        self.state.as_deref().and_then(ItemLinks::read)
     }
 
     /// Writes them down for other processes.
@@ -119,13 +135,31 @@ impl Route for Routes {
         match run.driver {
             Driver::Server => {
                 let wanted = self.sinks().iter().filter(|sink| sink.wants(run, effect));
-                outbound.extend(wanted.flat_map(|sink| sink.notices(run, effect)));
+                let links = self.links();
+                let links = links.as_ref();
+                outbound.extend(wanted.flat_map(|sink| sink.notices(run, effect, links)));
             }
             Driver::Hook | Driver::Process | Driver::Worker => {
-                outbound.extend(to_people(run, effect));
+                outbound.extend(to_people(run, effect, || self.links()));
             }
         }
         outbound
+    }
+
+    /// Whatever is done gets a receipt. A server's runs are driven by programs, which check for
+    /// themselves.
+    fn follow(&self, run: &RoutedRun<'_>, decisions: &[Decision]) -> Vec<OutboundEffect> {
+        if run.driver == Driver::Server {
+            return Vec::new();
+        }
+        let done = decisions.iter().filter(|decision| receipts::is_done(&decision.rule));
+        let wanted = done.map(|decision| OutboundEffect {
+            kind: RECEIPT,
+            lane: String::new(),
+            requires: Vec::new(),
+            body: json!(Wanted { rule: decision.rule.clone(), task: decision.task.clone() }),
+        });
+        wanted.collect()
     }
 }
 
@@ -143,7 +177,12 @@ impl SinkRoute {
         }
     }
 
-    fn notices(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
+    fn notices(
+        &self,
+        run: &RoutedRun<'_>,
+        effect: &Value,
+        links: Option<&ItemLinks>,
+    ) -> Vec<OutboundEffect> {
         let pieces = match self.kind {
             SinkKind::Discord => discord::pieces(effect),
             SinkKind::Webhook => vec![effect.clone()],
@@ -152,7 +191,8 @@ impl SinkRoute {
             let text = effect.get("text").and_then(Value::as_str).unwrap_or_default();
             let kind = told(run.machine, &effect).map(|(kind, _)| kind.as_str());
             let kind = kind.unwrap_or_else(|| kind_of(&effect)).to_owned();
-            let notice = notice(run, kind, display::lines(text), Some(effect.clone()));
+            let mut notice = notice(run, kind, display::lines(text), Some(effect.clone()));
+            notice.data.link = links.map(|links| link(links, run, &notice.kind, &effect));
             // One after the other: a receiver that is down is asked by one of them, not by all.
             outbound(SINK, format!("sink/{}", self.name), &self.name, notice)
         };
@@ -161,7 +201,11 @@ impl SinkRoute {
 }
 
 /// Routes a notice to the sinks that the run's own settings name.
-fn to_people(run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
+fn to_people(
+    run: &RoutedRun<'_>,
+    effect: &Value,
+    links: impl FnOnce() -> Option<ItemLinks>,
+) -> Vec<OutboundEffect> {
     let settings = run.notify.and_then(|note| serde_json::from_str::<Notify>(note).ok());
     let told = told(run.machine, effect).or_else(|| ended_under_hook(run, effect));
     let (Some(settings), Some((kind, text))) = (settings, told) else { return Vec::new() };
@@ -179,8 +223,10 @@ fn to_people(run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
     let all = [SinkName::Desktop, SinkName::Command, SinkName::Webhook];
     let wanted = all.into_iter().filter(is_on);
     let wanted = wanted.filter(|sink| settings.events.of(kind).includes(*sink));
+    let link = links().map(|links| link(&links, run, kind.as_str(), effect));
     let queued = |sink: SinkName| {
-        let notice = notice(run, kind.as_str().to_owned(), text.clone(), None);
+        let mut notice = notice(run, kind.as_str().to_owned(), text.clone(), None);
+        notice.data.link.clone_from(&link);
         // Each run has its own settings, so each has its own lanes.
         outbound(NOTICE, format!("{}/{sink}", run.id), &sink.to_string(), notice)
     };
@@ -227,10 +273,23 @@ fn notice(run: &RoutedRun<'_>, kind: String, text: String, effect: Option<Value>
         title: display::line(&redact(run.title)),
         active: run.active,
         text,
+        link: None,
         effect,
     };
     // Its name is the key under which the outbox keeps it.
     Notice { v: 1, id: String::new(), kind, timestamp: run.at, data }
+}
+
+/// Returns where a browser shows what a notice is about: the thing itself if it can be acted on, signed
+/// so that no login is needed; else the run.
+fn link(links: &ItemLinks, run: &RoutedRun<'_>, kind: &str, effect: &Value) -> String {
+    let need = match kind {
+        "question" => "question",
+        "stagnation_warn" | "stagnation_pause" => "stalled",
+        _ => return links.run(run.id.as_str()),
+    };
+    let task = effect.get("task").and_then(Value::as_str);
+    links.item(run.id.as_str(), need, task, run.at)
 }
 
 fn outbound(kind: &'static str, lane: String, sink: &str, notice: Notice) -> OutboundEffect {

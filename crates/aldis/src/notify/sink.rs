@@ -48,6 +48,8 @@ pub(super) enum Delivery {
     Impossible(String),
     /// Perhaps later; after this long where the receiver says so.
     Later { why: String, after: Option<Duration> },
+    /// Perhaps later: the receiver answered, and not that it has too much to do.
+    Refused { why: String, after: Option<Duration> },
 }
 
 impl Delivery {
@@ -135,7 +137,8 @@ pub(super) fn answered(sent: Result<Response<Body>, Error>) -> Delivery {
         200..300 => Delivery::Done,
         // They could lead to an address that is not allowed.
         300..400 => Delivery::Impossible(format!("{why}; redirects are not followed")),
-        408 | 425 | 429 | 500.. => Delivery::Later { why, after: retry_after(&mut response) },
+        408 | 425 | 429 => Delivery::Later { why, after: retry_after(&mut response) },
+        500.. => Delivery::Refused { why, after: retry_after(&mut response) },
         _ => Delivery::Impossible(why),
     }
 }

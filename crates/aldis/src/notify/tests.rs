@@ -17,7 +17,7 @@ use aldis_store::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::courier::{Courier, Report, Role};
+use super::courier::{Courier, CourierRole, SinkReport};
 use super::*;
 use crate::settings::clock;
 use crate::settings::config::Layered;
@@ -105,13 +105,13 @@ impl Stage {
     /// Delivers what there is. Returns what was reported as given up, and what still waits.
     fn deliver(&self) -> Vec<String> {
         let (report, problems) = mpsc::channel();
-        let on_report = move |it: Report<'_>| {
-            if let Report::GivenUp(_, sink, why) = it {
+        let on_report = move |it: SinkReport<'_>| {
+            if let SinkReport::GivenUp(_, sink, why) = it {
                 report.send(format!("{sink}: {why}")).unwrap();
             }
         };
         let place = self.directory.path();
-        let role = Role::Supervisor(self.run.clone());
+        let role = CourierRole::Supervisor(self.run.clone());
         let courier = Courier::start(Arc::clone(&self.store), place, role, on_report);
         let waits = courier.finish(&self.run);
         problems.try_iter().chain(waits).collect()
@@ -230,7 +230,7 @@ fn a_receiver_that_wants_to_be_left_alone_is() {
     let now = clock::wall();
     let first = stage.tell("question", "one", now);
     let second = stage.tell("question", "two", now);
-    let role = Role::Supervisor(stage.run.clone());
+    let role = CourierRole::Supervisor(stage.run.clone());
     let courier = Courier::start(Arc::clone(&stage.store), stage.directory.path(), role, |_| {});
     requests.recv().unwrap();
     let due = |key: &str| stage.store.effect(key).unwrap().unwrap();
@@ -328,13 +328,13 @@ fn a_queue_that_is_too_long_loses_its_oldest_and_says_so() {
     let keys: Vec<String> =
         (0..1_010).flat_map(|number| stage.tell("question", &number.to_string(), now)).collect();
     let (report, dropped) = mpsc::channel();
-    let on_report = move |it: Report<'_>| {
-        if let Report::Dropped(sink, count) = it {
+    let on_report = move |it: SinkReport<'_>| {
+        if let SinkReport::Dropped(sink, count) = it {
             report.send((sink.to_owned(), count)).ok();
         }
     };
     let place = stage.directory.path();
-    let role = Role::Supervisor(stage.run.clone());
+    let role = CourierRole::Supervisor(stage.run.clone());
     let courier = Courier::start(Arc::clone(&stage.store), place, role, on_report);
     let mut lost = 0;
     while lost < 10 {
@@ -354,6 +354,25 @@ fn a_queue_that_is_too_long_loses_its_oldest_and_says_so() {
     assert!(seen.iter().any(|it| it.contains("were dropped: more than 1000 waited")), "{seen:?}");
 }
 
+/// A receiver that fails on one notice alone is not down.
+#[test]
+fn a_notice_that_is_always_refused_holds_up_no_other() {
+    const NO: &str = "500 No\r\nretry-after: 0";
+    const YES: &str = "200 OK";
+    let stage = Stage::new();
+    let (address, requests) = receiver(&[NO, NO, NO, NO, NO, NO, NO, NO, NO, YES, YES]);
+    stage.begin(&webhook(&address));
+    let now = clock::wall();
+    let keys: Vec<String> =
+        ["bad", "second", "third"].iter().flat_map(|it| stage.tell("question", it, now)).collect();
+    let why = "answered 500 again and again, but took the notice behind it";
+    assert_eq!(stage.deliver(), [format!("webhook: {why}")]);
+    let seen: Vec<String> =
+        requests.iter().map(|request| request.header("webhook-id").replace('-', "/")).collect();
+    assert!(seen[..9].iter().all(|key| *key == keys[0]), "{seen:?}");
+    assert_eq!(seen[9..], keys[1..]);
+}
+
 #[test]
 fn what_another_process_left_is_delivered_once() {
     let stage = Stage::new();
@@ -366,7 +385,7 @@ fn what_another_process_left_is_delivered_once() {
     let other = RunId::new("other").unwrap();
     let start = || {
         let (store, place) = (Arc::clone(&stage.store), stage.directory.path());
-        Courier::start(store, place, Role::Supervisor(other.clone()), |_| {})
+        Courier::start(store, place, CourierRole::Supervisor(other.clone()), |_| {})
     };
     let couriers = [start(), start()];
     let first = requests.recv_timeout(Duration::from_secs(30)).unwrap();

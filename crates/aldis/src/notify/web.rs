@@ -4,35 +4,28 @@
 //! the address that is really connected to is checked, redirects are not followed, and proxies, which
 //! would resolve the name themselves, are not used.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::http::Uri;
-use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Error};
 
-use crate::settings::web_address::Reach;
+use crate::settings::web_address::{Reach, tls};
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// Makes an agent that follows no redirect, uses no proxy and connects only where it may: to public
 /// addresses, or also to private ones.
-pub(super) fn agent(private: bool) -> Agent {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(provider)
-        .build();
+pub(crate) fn agent(private: bool) -> Agent {
     let config = Agent::config_builder()
         .https_only(!private)
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
         .proxy(None)
-        .tls_config(tls)
+        .tls_config(tls())
         .timeout_global(Some(ATTEMPT))
         .user_agent(concat!("aldis/", env!("CARGO_PKG_VERSION")))
         .build();

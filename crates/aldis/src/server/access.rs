@@ -1,18 +1,23 @@
-//! Who may ask: the right host, the right origin, the right token.
+//! Who may ask: the right host, the right origin, a token or a login that allows it.
 //!
 //! A web page in the user's browser can send requests to loopback. It cannot choose its `Origin`,
 //! it cannot know the token, and after rebinding a name it still says that name in `Host`. All
 //! three are compared for equality with what is expected, before anything else looks at a request.
+//!
+//! What a route needs stands in the table that the router is built from ([`need`]).
 
-use std::collections::VecDeque;
+mod grant;
+pub(super) mod need;
+
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
+use aldis_store::Store;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ALLOW, AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    ALLOW, AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN,
     RETRY_AFTER,
 };
 use axum::http::{Method, StatusCode, Uri};
@@ -20,25 +25,25 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 
-use std::sync::Arc;
-
+pub(super) use self::grant::{Asker, Credential};
+use self::need::{Need, Needs};
 use super::app::App;
 use super::error::ApiError;
-use super::mcp;
+use super::oidc::Issuers;
+use super::tickets;
 use crate::error::CommandError;
-use crate::settings::clock::{SteadyClock, Stopwatch};
+use crate::settings::clock::Stopwatch;
+use crate::settings::config::Serve;
+use crate::settings::public_url::PublicUrl;
 use crate::settings::secret;
 use crate::view::display;
 
 /// How long a link to log in can be used.
 const LINK_LIFETIME: Duration = Duration::from_secs(15 * 60);
-/// How many browsers are logged in at once; the oldest is forgotten first.
-const SESSIONS_MAX: usize = 16;
-const COOKIE_NAME: &str = "aldis_session";
-/// What anybody may ask: whether we are there.
-const OPEN: &[&str] = &["/healthz", "/readyz", "/login"];
-/// What a browser that is logged in may ask by its cookie alone: nothing that differs between users.
-const PAGE: &[&str] = &["/", "/app.css", "/app.js"];
+/// Files that are the same for everybody, and what is none of them.
+const FILES: &str = "/assets/";
+/// Where the pages of runs are.
+const RUN_PAGES: &str = "/runs/";
 /// The key of the page.
 const PAGE_KEY: HeaderName = HeaderName::from_static("x-aldis-key");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -59,74 +64,82 @@ pub(crate) struct Access {
     token: Digest,
     hosts: Vec<String>,
     origins: Vec<String>,
-    clock: SteadyClock,
-    keys: Mutex<Keys>,
+    is_tls: bool,
+    /// Where browsers elsewhere find the server, if they do.
+    public: Option<PublicUrl>,
+    /// How long a browser stays logged in.
+    keep_login: Duration,
+    /// Whose identity tokens are believed.
+    pub(super) issuers: Arc<Issuers>,
 }
 
-#[derive(Debug, Default)]
-struct Keys {
-    /// The link that logs a browser in, and until when.
-    link: Option<(Digest, Timestamp)>,
-    sessions: VecDeque<Session>,
+/// By what a server is known.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    /// Where it listens.
+    pub(super) address: SocketAddr,
+    /// Whether it ends TLS itself.
+    pub(super) is_tls: bool,
+    /// Names that whoever runs it allows, with or without a port.
+    pub(super) allowed: Vec<String>,
 }
 
-/// A browser that is logged in. Browsers send a cookie to every port of this host, and whoever listens
-/// there could replay it: so it opens the page, and nothing else without the page's own key.
-#[derive(Debug)]
-struct Session {
-    cookie: Digest,
-    key: Digest,
-}
-
-/// What a browser gets when it logs in.
-pub(super) struct LogIn {
-    /// The header that sets the cookie.
-    pub(super) cookie: String,
-    /// What the page sends with every request. Only the page's own origin can read where it keeps it.
-    pub(super) key: String,
+impl Names {
+    /// Returns the hosts that it answers to, and the origins of its own pages.
+    fn hosts(&self, public: Option<&PublicUrl>) -> (Vec<String>, Vec<String>) {
+        let (address, scheme) = (self.address, if self.is_tls { "https" } else { "http" });
+        let (port, usual) = (address.port(), if self.is_tls { 443 } else { 80 });
+        let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
+        if port == usual {
+            hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
+        }
+        let mut origins: Vec<String> =
+            hosts.iter().map(|host| format!("{scheme}://{host}")).collect();
+        for name in self.allowed.iter().map(|name| name.to_ascii_lowercase()) {
+            for host in [format!("{name}:{port}"), name] {
+                // A proxy in front may end TLS.
+                origins.extend([format!("https://{host}"), format!("{scheme}://{host}")]);
+                hosts.push(host);
+            }
+        }
+        if let Some(public) = public {
+            hosts.push(public.host().to_owned());
+            origins.push(public.to_string());
+        }
+        (hosts, origins)
+    }
 }
 
 impl Access {
-    /// Expects this token, on this address.
-    pub(super) fn new(token: String, address: SocketAddr) -> Self {
-        let port = address.port();
-        let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
-        if port == 80 {
-            hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
-        }
-        let origins = hosts.iter().map(|host| format!("http://{host}")).collect();
-        let (clock, keys) = (SteadyClock::start(), Mutex::default());
-        Self { token: digest(&token), hosts, origins, clock, keys }
+    /// Expects this token, under these names, and under the address that a tunnel leads here from.
+    pub(super) fn new(token: &str, names: Names, serve: Serve) -> Self {
+        let Serve { public_url: public, keep_login, .. } = serve;
+        let (hosts, origins) = names.hosts(public.as_ref());
+        let keep_login = Duration::from_secs(keep_login.0);
+        let is_tls = names.is_tls;
+        let issuers = Arc::default();
+        Self { token: digest(token), hosts, origins, is_tls, public, keep_login, issuers }
     }
 
-    /// Makes a link that logs one browser in, once.
-    pub(super) fn login_link(&self, address: SocketAddr) -> Result<String, CommandError> {
-        let random =
-            |error| CommandError::new(format!("the system gives no random numbers: {error}"));
-        let code = secret::key().map_err(random)?;
-        self.keys().link = Some((digest(&code), self.clock.now().after(LINK_LIFETIME)));
-        Ok(format!("http://{address}/login?code={code}"))
+    /// The same, which believes these issuers.
+    pub(super) fn believing(self, issuers: Issuers) -> Self {
+        Self { issuers: Arc::new(issuers), ..self }
     }
 
-    /// Takes the code of a link and logs the browser that used it in.
-    pub(super) fn log_in(&self, code: &str) -> Option<LogIn> {
-        let (now, code) = (self.clock.now(), digest(code));
-        let mut keys = self.keys();
-        keys.link.take_if(|(known, until)| *known == code && *until > now)?;
-        let [cookie, key] = [secret::key().ok()?, secret::key().ok()?];
-        keys.sessions.push_back(Session { cookie: digest(&cookie), key: digest(&key) });
-        if keys.sessions.len() > SESSIONS_MAX {
-            keys.sessions.pop_front();
+    /// Whether a request came over TLS, which ends here or before us.
+    pub(super) fn is_secure(&self, headers: &HeaderMap) -> bool {
+        if self.is_tls {
+            return true;
         }
-        let cookie = format!("{COOKIE_NAME}={cookie}; HttpOnly; SameSite=Strict; Path=/");
-        Some(LogIn { cookie, key })
+        let public = self.public.as_ref().filter(|public| public.is_https());
+        public.is_some_and(|public| text(headers, HOST) == Some(public.host()))
     }
 
     /// Checks where a request was sent and where it comes from.
     fn check_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
-        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+        let value = |name: HeaderName| headers.get(name).map(|it| it.to_str().unwrap_or(""));
         let one = |name: &HeaderName| headers.get_all(name).iter().count() <= 1;
-        let host = text(HOST).unwrap_or("");
+        let host = value(HOST).unwrap_or("");
         if !one(&HOST) {
             return Err(ApiError::bad("more than one Host header"));
         }
@@ -137,12 +150,12 @@ impl Access {
             let message = format!("unknown Host header `{found}`; this server answers to {known}");
             return Err(ApiError::forbidden(message));
         }
-        if let Some(origin) = text(ORIGIN)
+        if let Some(origin) = value(ORIGIN)
             && (!one(&ORIGIN) || !self.origins.iter().any(|known| known == origin))
         {
             return Err(ApiError::forbidden("requests of other sites are refused"));
         }
-        match text(FETCH_SITE) {
+        match value(FETCH_SITE) {
             None | Some("none" | "same-origin") => Ok(()),
             Some(_) => Err(ApiError::forbidden("requests of other sites are refused")),
         }
@@ -153,61 +166,82 @@ impl Access {
         (self.hosts.clone(), self.origins.clone())
     }
 
-    /// Checks who sent a request.
-    fn check_token(&self, path: &str, headers: &HeaderMap) -> Result<(), ApiError> {
-        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        if bearer(headers).is_some_and(|token| digest(token) == self.token) {
-            return Ok(());
-        }
-        let cookies = text(COOKIE).into_iter().flat_map(|cookies| cookies.split("; "));
-        let cookie = cookies
-            .filter_map(|cookie| cookie.split_once('='))
-            .find_map(|(name, value)| (name == COOKIE_NAME).then(|| digest(value)));
-        let key = text(PAGE_KEY).map(digest);
-        let is_page = PAGE.contains(&path);
-        let known = |session: &Session| {
-            Some(session.cookie) == cookie && (is_page || Some(session.key) == key)
-        };
-        if self.keys().sessions.iter().any(known) {
-            return Ok(());
-        }
-        let message = "the token is missing or wrong: programs send the one in `serve.token` of the \
-                       state directory, browsers use the link that `aldis serve` prints";
-        Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message))
+    /// Whether this is the token of this very server.
+    fn is_own(&self, token: &str) -> bool {
+        digest(token) == self.token
     }
+}
 
-    fn keys(&self) -> MutexGuard<'_, Keys> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Makes a link that logs one browser in, once, and puts it where every server of this store finds it.
+pub(crate) fn login_code(store: &dyn Store, now: Timestamp) -> Result<String, CommandError> {
+    let random = |error| CommandError::new(format!("the system gives no random numbers: {error}"));
+    let code = secret::key().map_err(random)?;
+    tickets::LOGINS.put(store, &code, now.after(LINK_LIFETIME), now)?;
+    Ok(code)
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
+/// What stands before every request.
+pub(super) type Guard = (Arc<App>, Arc<Needs>);
+
 /// Stands before every request.
 pub(super) async fn guard(
-    State(app): State<Arc<App>>,
+    State((app, needs)): State<Guard>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let checked = app.access.check_origin(request.uri(), request.headers()).and_then(|()| {
-        match request.uri().path() {
-            path if OPEN.contains(&path) => Ok(()),
-            mcp::PATH => match app.reporter(bearer(request.headers())) {
-                Some(reporter) => {
-                    request.extensions_mut().insert(reporter);
-                    Ok(())
-                }
-                None => app.access.check_token(mcp::PATH, request.headers()),
-            },
-            path => app.access.check_token(path, request.headers()),
-        }
-    });
-    match checked {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let need = route.and_then(|route| needs.of(route.as_str(), request.method()));
+    match admit(&app, need, &mut request).await {
         Ok(()) => next.run(request).await,
+        Err(error) if error.is_unauthorized() && is_page(need, request.uri().path()) => {
+            to_login(request.uri().path())
+        }
         Err(error) => error.into_response(),
     }
+}
+
+/// Checks a request, and notes what whoever sent it may do.
+async fn admit(app: &Arc<App>, need: Option<Need>, request: &mut Request) -> Result<(), ApiError> {
+    app.access.check_origin(request.uri(), request.headers())?;
+    let is_file = need.is_none() && request.uri().path().starts_with(FILES);
+    if need == Some(Need::Nothing) || is_file {
+        return Ok(());
+    }
+    let asker = grant::of_request(app, need == Some(Need::Page), request.headers()).await?;
+    if let Some(Need::Grant(scope, reach)) = need {
+        need::check(&asker.grant, scope, reach)?;
+        if reach == need::Reach::Run {
+            asker.check_named(app, request).await?;
+        }
+    }
+    // The tools of `/mcp` know grants, and nothing of requests.
+    request.extensions_mut().insert(asker.grant.clone());
+    request.extensions_mut().insert(asker);
+    Ok(())
+}
+
+/// Whether a browser asks for a page, also for one that is not there.
+fn is_page(need: Option<Need>, path: &str) -> bool {
+    need == Some(Need::Page) || path.starts_with(RUN_PAGES)
+}
+
+/// Sends a browser to where it can log in, and back from there.
+fn to_login(path: &str) -> Response {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    let escaped: String = path
+        .bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    let place = if path == "/" { "/login".to_owned() } else { format!("/login?next={escaped}") };
+    (StatusCode::SEE_OTHER, [(LOCATION, place)]).into_response()
 }
 
 /// Stands around everything: gives the request an id, failures their form and answers their headers.

@@ -1,13 +1,17 @@
-//! The requests: the calls that add routes make the router and the OpenAPI document.
+//! The requests: the rows of one table make the router, the guard and the OpenAPI document.
 
 mod channels;
+mod dashboard;
 mod describe;
 mod forms;
+mod items;
 mod pages;
+mod remote;
 mod request;
 mod runs;
 mod signals;
 mod system;
+mod table;
 
 use std::sync::Arc;
 
@@ -30,30 +34,20 @@ pub(super) use self::forms::EffectParts;
 /// The longest body of a request.
 const BODY_MAX: usize = 1 << 20;
 
-/// Everything that can be asked.
-fn routes() -> Routes {
-    let mut routes = Routes::new();
-    signals::add(&mut routes);
-    channels::add(&mut routes);
-    runs::add(&mut routes);
-    system::add(&mut routes);
-    pages::add(&mut routes);
-    routes
-}
-
 /// Builds the whole application, with no socket: tests call it as a function.
 pub(super) fn router(app: Arc<App>) -> Router {
     let other_method = || async {
         let message = "method not allowed; see `/openapi.json`";
         ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
     };
-    routes()
-        .router
+    let Routes { router, needs, .. } = table::routes();
+    let guarded: access::Guard = (app.clone(), Arc::new(needs));
+    router
         .merge(mcp::route(&app))
         .fallback(|| async { ApiError::not_found("no such endpoint; see `/openapi.json`") })
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(from_fn_with_state(app.clone(), access::guard))
+        .layer(from_fn_with_state(guarded, access::guard))
         .layer(from_fn(request_log::log))
         .layer(from_fn_with_state(app.clone(), access::frame))
         .with_state(app)
@@ -67,4 +61,10 @@ pub(super) fn refusing(app: &Arc<App>) -> Router {
         ([(CONNECTION, "close"), (RETRY_AFTER, "1")], error)
     };
     Router::new().fallback(refuse).layer(from_fn_with_state(app.clone(), access::frame))
+}
+
+/// What all routes need.
+#[cfg(test)]
+pub(super) fn needs() -> access::need::Needs {
+    table::routes().needs
 }

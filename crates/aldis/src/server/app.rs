@@ -10,10 +10,12 @@ use aldis_engine::{Engine, EngineError, NewRun, RequestOutcome};
 use aldis_machine::turns::Persona;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId, Step, Store, TimerChange};
+use axum::extract::State;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::access::Access;
+use super::dashboard::Dashboard;
 use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::{Decisions, Metrics};
@@ -21,16 +23,17 @@ use super::output;
 use super::runs::Runs;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
-use crate::mcp::HttpCaller;
 use crate::notify;
 use crate::notify::routes::Routes;
 use crate::settings::clock::SteadyClock;
-use crate::settings::tokens::{self, Scope};
 
 /// How many timers are fired at once.
 const TIMERS_MAX: usize = 256;
 /// How often it is tried whether the store can be written, at most.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
+
+/// How a request gets it.
+pub(super) type AppState = State<Arc<App>>;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -44,12 +47,16 @@ pub(crate) struct App {
     pub(super) runs: Runs,
     /// Where the logs of agents are.
     pub(super) state_dir: PathBuf,
+    /// What the dashboard remembers of what it showed.
+    pub(super) dashboard: Arc<Dashboard>,
     /// For those who read output.
     pub(super) output_seats: Arc<Semaphore>,
     /// Wakes whoever waits for something to be committed.
     pub(super) commits: Arc<Commits>,
     /// Whether the store could be written, and when that was tried.
     writable: Mutex<Option<(Timestamp, bool)>>,
+    /// Which sinks take nothing, and when that was looked up.
+    sinks: Mutex<Option<(Timestamp, Vec<String>)>>,
     /// What each part that works in the background could not do the last time.
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// Whether the server is stopping.
@@ -130,21 +137,14 @@ impl App {
             personas,
             runs: Runs::new(engine, Arc::clone(&commits)),
             state_dir,
+            dashboard: Arc::default(),
             output_seats: Arc::new(Semaphore::new(output::CLIENTS_MAX)),
             commits,
             writable: Mutex::default(),
+            sinks: Mutex::default(),
             failing: Mutex::default(),
             stopping: watch::Sender::new(false),
         })
-    }
-
-    /// Returns who reports with a token that may do nothing else. The file is read each time: a token
-    /// is revoked at once.
-    pub(super) fn reporter(&self, secret: Option<&str>) -> Option<HttpCaller> {
-        let token = tokens::find(&self.state_dir, secret?, self.now())?;
-        let Scope::Signal = token.scope;
-        let (agent, run, project) = (Some(token.agent), token.run, token.project);
-        Some(HttpCaller { agent, run, project })
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -190,11 +190,27 @@ impl App {
 
     /// Says which sinks take nothing, and that something was given up.
     pub(super) async fn sinks_fail(&self) -> Vec<String> {
-        let failing = self.with_engine(|engine| notify::failing(engine.store())).await;
+        let failing = self.failing_sinks().await;
         let lost = self.metrics.lost();
         let given_up = format!("{lost} effects were given up since the start; see `aldis log`");
         let given_up = (lost > 0).then_some(given_up);
-        failing.unwrap_or_default().into_iter().chain(given_up).collect()
+        failing.into_iter().chain(given_up).collect()
+    }
+
+    /// Returns which sinks take nothing. Looked up at most once a second, as whether the store can be
+    /// written: what waits is counted for it.
+    async fn failing_sinks(&self) -> Vec<String> {
+        let now = self.now();
+        let lock = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, failing)) = &*lock()
+            && now.since(*at) < PROBE_EVERY
+        {
+            return failing.clone();
+        }
+        let failing = self.with_engine(|engine| notify::failing(engine.store())).await;
+        let failing = failing.unwrap_or_default();
+        *lock() = Some((now, failing.clone()));
+        failing
     }
 
     /// Fires the timers that were due while nobody watched.

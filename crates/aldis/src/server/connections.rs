@@ -10,12 +10,14 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time;
 
 use super::api;
 use super::app::App;
+use super::tls::Tls;
 
 /// The longest head of a request.
 const HEAD_MAX: usize = 16 * 1024;
@@ -54,7 +56,7 @@ pub(super) async fn accept(
     listener: TcpListener,
     router: Router,
     app: &Arc<App>,
-    limits: Limits,
+    (limits, tls): (Limits, Option<Tls>),
     stop: impl Future<Output = ()>,
 ) {
     let peers = Peers::default();
@@ -68,12 +70,13 @@ pub(super) async fn accept(
                 Ok((stream, from)) => match Seat::take(&peers, limits, from.ip()) {
                     Some(seat) => {
                         app.metrics.connections.inc();
-                        open.spawn(connection(stream, router.clone(), app.clone(), seat));
+                        let work = (router.clone(), app.clone(), tls.clone());
+                        open.spawn(connection(stream, work, seat));
                     }
                     None => {
                         app.metrics.connections_refused.inc();
                         if refused.len() < REFUSALS_MAX {
-                            let answer = serve(stream, busy.clone(), app.clone());
+                            let answer = answer(stream, (busy.clone(), app.clone(), tls.clone()));
                             refused.spawn(time::timeout(REFUSAL_TIMEOUT, answer));
                         }
                     }
@@ -93,13 +96,31 @@ pub(super) async fn accept(
     time::timeout(GRACE, all_done).await.ok();
 }
 
-async fn connection(stream: TcpStream, router: Router, app: Arc<App>, _seat: Seat) {
-    serve(stream, router, app).await;
+/// What answers a connection, and by what it is encrypted.
+type ConnectionWork = (Router, Arc<App>, Option<Tls>);
+
+async fn connection(stream: TcpStream, work: ConnectionWork, _seat: Seat) {
+    answer(stream, work).await;
 }
 
-/// Serves one connection until it ends.
-async fn serve(stream: TcpStream, router: Router, app: Arc<App>) {
+/// Serves one connection until it ends, with TLS if there is any.
+async fn answer(stream: TcpStream, (router, app, tls): ConnectionWork) {
     stream.set_nodelay(true).ok();
+    match tls {
+        None => serve(stream, router, app).await,
+        Some(tls) => {
+            if let Some(stream) = tls.accept(stream).await {
+                serve(stream, router, app).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    app: Arc<App>,
+) {
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
     builder

@@ -70,6 +70,10 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
+    pub(super) fn is_unauthorized(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
+    }
+
     pub(super) fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }

@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aldis_engine::Engine;
-use aldis_store::{Continuity, Cursor, Decision, DecisionFilter, RunId, StoreError};
+use aldis_store::{ChangeStamp, Continuity, Cursor, Decision, DecisionFilter, RunId, StoreError};
 use axum::body::{Body, Bytes};
 use hyper::body::{Buf as _, Frame};
 use serde_json::{Value, json};
@@ -30,8 +30,11 @@ pub(super) use self::words::CloudEvent;
 use super::app::App;
 use super::error::ApiError;
 
-/// Other processes decide too, and ring no bell.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Other processes and servers decide too: the store says when anybody has written something, and so
+/// often it is looked at in any case.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it is asked whether anybody wants to know.
+const ASK_EVERY: Duration = Duration::from_millis(250);
 /// So long new decisions gather before all clients are woken for them.
 const GATHER: Duration = Duration::from_millis(10);
 /// What is sent at once, at most.
@@ -53,15 +56,31 @@ pub(super) async fn publish(app: Arc<App>) {
     let mut watched = false;
     loop {
         let is_wanted = app.bus.is_wanted();
+        // Taken before reading: what is written meanwhile ends the wait below.
+        let stamp = if is_wanted { stamp(&app).await } else { None };
         let looked = if is_wanted { look(&app, watched).await } else { Ok(()) };
         // A store that fails now is asked again soon; those who follow read there what is left out.
         watched = app.noted("events", looked).is_some() && is_wanted;
         tokio::select! {
             () = app.stopped() => return,
             () = app.commits.bus.notified() => {}
-            () = time::sleep(LOOK_EVERY) => {}
+            () = changed(&app, stamp) => {}
         }
         time::sleep(GATHER).await;
+    }
+}
+
+async fn stamp(app: &Arc<App>) -> Option<ChangeStamp> {
+    app.with_engine(|engine| engine.store().change()).await.ok()
+}
+
+/// Waits until anybody has written something since the stamp was taken.
+async fn changed(app: &Arc<App>, stamp: Option<ChangeStamp>) {
+    let Some(stamp) = stamp else { return time::sleep(ASK_EVERY).await };
+    let waited =
+        app.with_engine(move |engine| engine.store().wait_for_change(&stamp, LOOK_EVERY)).await;
+    if waited.is_err() {
+        time::sleep(ASK_EVERY).await;
     }
 }
 

@@ -3,6 +3,8 @@
 //! A thread for each client reads the logs, because files cannot be waited for otherwise. It holds one
 //! piece and waits until the client has taken the one before.
 
+mod position;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time;
 
+use self::position::{BeginAgain, OutputPosition};
 use super::app::App;
 use super::error::ApiError;
 use super::events::{Feed, HEARTBEAT, PATIENCE};
@@ -39,6 +42,8 @@ pub(super) struct OutputQuery {
     /// Go on with what is written from now on, until the run ends (default: false).
     #[serde(default)]
     follow: bool,
+    /// Go on behind the event with this id, as `Last-Event-ID` does.
+    after: Option<String>,
 }
 
 /// An event `output`: whole lines that an agent wrote, without secrets. An event `end` says that this was
@@ -63,7 +68,18 @@ pub(super) struct OutputPiece<'p> {
 }
 
 /// Opens a stream of what the agents of a run have written, and write.
-pub(super) async fn open(app: &Arc<App>, run: RunId, query: OutputQuery) -> Result<Body, ApiError> {
+/// `last` is the id of the last event that the client has got.
+pub(super) async fn open(
+    app: &Arc<App>,
+    run: RunId,
+    query: OutputQuery,
+    last: Option<&str>,
+) -> Result<Body, ApiError> {
+    let position = match last.or(query.after.as_deref()) {
+        None => OutputPosition::default(),
+        Some(id) => OutputPosition::parse(id)
+            .ok_or_else(|| ApiError::bad("`after` is not the id of an event of this stream"))?,
+    };
     let id = run.clone();
     let is_there = app.with_engine(move |engine| engine.store().run(&id)).await?.is_some();
     if !is_there {
@@ -74,8 +90,13 @@ pub(super) async fn open(app: &Arc<App>, run: RunId, query: OutputQuery) -> Resu
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message)
     })?;
     let (pieces, feed) = mpsc::channel(1);
-    let client =
-        Client { app: Arc::clone(app), runtime: Handle::current(), pieces, is_gone: false };
+    let client = Client {
+        app: Arc::clone(app),
+        runtime: Handle::current(),
+        pieces,
+        position,
+        is_gone: false,
+    };
     tokio::task::spawn_blocking(move || {
         client.serve(&run, &query);
         drop(seat);
@@ -88,11 +109,16 @@ struct Client {
     app: Arc<App>,
     runtime: Handle,
     pieces: mpsc::Sender<Bytes>,
+    position: OutputPosition,
     is_gone: bool,
 }
 
 impl Client {
     fn serve(mut self, run: &RunId, query: &OutputQuery) {
+        while let Err(BeginAgain) = self.tell_all(run, query) {}
+    }
+
+    fn tell_all(&mut self, run: &RunId, query: &OutputQuery) -> Result<(), BeginAgain> {
         let rules = Rules::new([]);
         let state = self.app.state_dir.clone();
         let mut reader = OutputReader::new(&state, run, query.task.as_deref(), Some(&rules));
@@ -102,7 +128,7 @@ impl Client {
             // Asked first: what an agent writes until its run ends is read after that.
             let is_over = match query.follow.then(|| self.goes_on(run)) {
                 // Whether the run goes on is unknown: only the stream ends.
-                Some(None) => return,
+                Some(None) => return Ok(()),
                 Some(Some(goes_on)) => !goes_on,
                 None => true,
             };
@@ -110,13 +136,16 @@ impl Client {
                 Ok(written) if !written.is_empty() => {
                     for (agent, written) in written.iter().filter(|(agent, _)| wanted(agent)) {
                         quiet = Duration::ZERO;
-                        self.tell(agent, written);
+                        self.tell(agent, written)?;
                     }
                     continue;
                 }
-                Ok(_) if !is_over => {}
+                Ok(_) if !is_over => self.position.check_complete()?,
                 Ok(_) => break,
-                Err(error) => return self.send(format!("event: problem\ndata: {error}\n\n")),
+                Err(error) => {
+                    self.send(format!("event: problem\ndata: {error}\n\n"));
+                    return Ok(());
+                }
             }
             std::thread::sleep(LOOK_EVERY);
             quiet += LOOK_EVERY;
@@ -126,9 +155,11 @@ impl Client {
             }
         }
         for (agent, written) in reader.finish().iter().filter(|(agent, _)| wanted(agent)) {
-            self.tell(agent, written);
+            self.tell(agent, written)?;
         }
+        self.position.check_complete()?;
         self.send("event: end\ndata: {}\n\n".to_owned());
+        Ok(())
     }
 
     /// Whether more may be written; nothing if the server stops, or the client or the store is gone.
@@ -142,14 +173,16 @@ impl Client {
         Some(run.is_some_and(|run| run.record.active))
     }
 
-    fn tell(&mut self, agent: &LoggedAgent, written: &Written) {
-        let Written::Text { text, own } = written else { return };
+    fn tell(&mut self, agent: &LoggedAgent, written: &Written) -> Result<(), BeginAgain> {
+        let Written::Text { text, own } = written else { return Ok(()) };
         let LoggedAgent { agent, role, task } = agent;
+        let text = self.position.take(*agent, text)?;
         let piece =
             OutputPiece { v: 1, agent: *agent, role, task: task.as_deref(), text, own: *own };
-        if let Ok(data) = serde_json::to_string(&piece) {
-            self.send(format!("event: output\ndata: {data}\n\n"));
+        if let (false, Ok(data)) = (text.is_empty(), serde_json::to_string(&piece)) {
+            self.send(format!("id: {}\nevent: output\ndata: {data}\n\n", self.position));
         }
+        Ok(())
     }
 
     /// Hands an event over, unless the client does not read.

@@ -2,11 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::error::CommandError;
 use crate::settings::secret;
+use crate::settings::store::StorePlace;
 
 /// Who holds this is the only server of its directory.
 const LOCK: &str = "serve.lock";
@@ -19,17 +19,16 @@ const TOKEN_MIN: usize = 32;
 
 /// A directory that this server has to itself.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ServerDirectory {
     directory: PathBuf,
     /// Locked as long as this lives.
     _lock: File,
 }
 
-impl Place {
+impl ServerDirectory {
     /// Makes sure that no other server uses the directory.
-    pub(super) fn claim(directory: &Path) -> Result<Self, CommandError> {
-        // Opening the store is what creates the directory and checks that it is ours alone.
-        drop(aldis_store::SqliteStore::open(directory)?);
+    pub(super) fn claim(directory: &Path, store: &StorePlace) -> Result<Self, CommandError> {
+        store.prepare(directory)?;
         let path = directory.join(LOCK);
         let lock = private(&path, OpenOptions::new().write(true).create(true).truncate(false))?;
         if lock.try_lock().is_err() {
@@ -63,15 +62,26 @@ impl Place {
     }
 
     /// Writes down where the server is.
-    pub(super) fn announce(&self, address: SocketAddr) -> Result<(), CommandError> {
+    pub(super) fn announce(&self, address: &str) -> Result<(), CommandError> {
         let path = self.directory.join(ADDRESS);
         let mut options = OpenOptions::new();
         let mut file = private(&path, options.write(true).create(true).truncate(true))?;
-        writeln!(file, "http://{address}").map_err(|error| CommandError::file(&path, &error))
+        writeln!(file, "{address}").map_err(|error| CommandError::file(&path, &error))
     }
 }
 
-impl Drop for Place {
+/// Returns the address of the server that uses a directory, if one does.
+pub(crate) fn running(directory: &Path) -> Option<String> {
+    let lock = File::open(directory.join(LOCK)).ok()?;
+    // A server that was killed leaves its address behind, but no lock.
+    if lock.try_lock().is_ok() {
+        return None;
+    }
+    let address = fs::read_to_string(directory.join(ADDRESS)).ok()?;
+    Some(address.trim().to_owned())
+}
+
+impl Drop for ServerDirectory {
     fn drop(&mut self) {
         // An address that leads nowhere is found out soon enough.
         fs::remove_file(self.directory.join(ADDRESS)).ok();

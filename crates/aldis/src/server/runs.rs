@@ -34,8 +34,6 @@ use crate::settings::catalog::Catalog;
 const TRIES_MAX: usize = 32;
 /// The longest text that is scanned by a thread that others wait for.
 const SHORT: usize = 16 << 10;
-/// Who commands, for the journal.
-const BY: &str = "the dashboard or the API";
 
 /// Steps runs.
 pub(super) struct Runs {
@@ -69,7 +67,7 @@ impl From<RequestOutcome> for Taken {
 
 /// An event for a run.
 #[derive(Clone, Debug)]
-pub(super) struct Input {
+pub(super) struct RunInput {
     /// When it happens.
     pub(super) now: Timestamp,
     /// Which run.
@@ -126,19 +124,20 @@ impl Runs {
         Ok(begun.into())
     }
 
-    /// Does what a human wants of a run, whoever drives it.
+    /// Does what a human wants of a run, whoever drives it; `by` is for the journal.
     pub(super) async fn command(
         &self,
         now: Timestamp,
         id: RunId,
         command: HumanCommand,
-        source: Option<Source>,
+        (by, source): (&str, Option<Source>),
     ) -> Result<Taken, ApiError> {
+        let by = by.to_owned();
         let mut slot = self.slots.lock(&id).await;
         // Whatever comes of it, what is remembered will be old.
         slot.take();
         let act = move |engine: &Engine| {
-            control::command(engine, now, &id, &command, BY, source.as_ref())
+            control::command(engine, now, &id, &command, &by, source.as_ref())
         };
         let Commanded { answer, warnings, .. } = self.with_engine(act).await?;
         self.commits.notify_of(&answer);
@@ -146,7 +145,7 @@ impl Runs {
     }
 
     /// Lets a run take an event.
-    pub(super) async fn step(&self, input: Input) -> Result<Taken, ApiError> {
+    pub(super) async fn step(&self, input: RunInput) -> Result<Taken, ApiError> {
         let input = Arc::new(input);
         let mut slot = self.slots.lock(&input.run).await;
         let mut remembered = slot.take();
@@ -187,6 +186,7 @@ impl Runs {
     ) -> Result<(), ApiError> {
         let mut slot = self.slots.lock(&timer.run).await;
         if let Some(run) = slot.take()
+            && run.next_wake().is_some_and(|due| due <= now)
             && let Ok(Preparation::Step(step, prepared)) =
                 run.prepare_wake(&self.engine, now, missed)
         {
@@ -211,7 +211,7 @@ impl Runs {
     }
 
     /// Finds what an earlier delivery of the same request led to.
-    async fn answered(&self, input: &Arc<Input>) -> Result<Option<Taken>, ApiError> {
+    async fn answered(&self, input: &Arc<RunInput>) -> Result<Option<Taken>, ApiError> {
         let Some(source) = input.source.clone() else { return Ok(None) };
         let id = input.run.clone();
         let known = self.with_engine(move |engine| engine.answered(&id, &source)).await?;
@@ -222,7 +222,7 @@ impl Runs {
     async fn prepare(
         &self,
         run: AnyHandle,
-        input: &Arc<Input>,
+        input: &Arc<RunInput>,
     ) -> Result<Result<Preparation, EngineError>, ApiError> {
         if input.machine.is_some_and(|machine| machine != run.machine()) {
             return Ok(Err(EngineError::NoSuchRun(input.run.clone())));
@@ -231,7 +231,7 @@ impl Runs {
         let is_long = input.event.values().map(length).sum::<usize>() > SHORT;
         let input = Arc::clone(input);
         let prepare = move || {
-            let Input { now, event, source, .. } = &*input;
+            let RunInput { now, event, source, .. } = &*input;
             run.prepare_json(&engine, *now, event.clone(), source.as_ref(), &*dialects)
         };
         if is_long { blocking(move || Ok::<_, ApiError>(prepare())).await } else { Ok(prepare()) }
@@ -277,7 +277,7 @@ async fn blocking<T: Send + 'static, E: Into<ApiError> + Send + 'static>(
     }
 }
 
-fn contended(input: &Input) -> ApiError {
+fn contended(input: &RunInput) -> ApiError {
     EngineError::Contended(input.run.clone()).into()
 }
 

@@ -2,13 +2,15 @@
 
 mod access;
 mod channels;
+mod dashboard;
 mod description;
+mod journal;
 mod keys;
 mod machines;
+mod matrix;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use aldis_store::{MemoryStore, Store};
@@ -19,10 +21,13 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::access::Access;
+use super::access::need::Need;
+use super::access::{Access, Names};
 use super::api;
 use super::app::App;
 use crate::notify::routes::Routes;
+use crate::settings::config::Serve;
+use crate::settings::public_url::PublicUrl;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const HOST: &str = "127.0.0.1:7373";
@@ -32,6 +37,7 @@ struct Bench {
     app: Arc<App>,
     router: Router,
     store: Arc<dyn Store>,
+    state: tempfile::TempDir,
 }
 
 /// An answer, read to its end.
@@ -54,11 +60,15 @@ impl Bench {
 
     fn on(store: Arc<dyn Store>) -> Self {
         let address: SocketAddr = HOST.parse().unwrap();
-        let access = Access::new(TOKEN.to_owned(), address);
-        let nowhere = PathBuf::from("/nonexistent");
-        let app = App::new(store.clone(), access, Routes::default(), BTreeMap::new(), nowhere);
+        let state = tempfile::tempdir().unwrap();
+        let public_url = PublicUrl::try_from("https://aldis.example.org".to_owned()).ok();
+        let serve = Serve { public_url, ..Serve::default() };
+        let names = Names { address, is_tls: false, allowed: Vec::new() };
+        let access = Access::new(TOKEN, names, serve);
+        let path = state.path().to_owned();
+        let app = App::new(store.clone(), access, Routes::default(), BTreeMap::new(), path);
         let router = api::router(app.clone());
-        Self { app, router, store }
+        Self { app, router, store, state }
     }
 
     /// Sends a request exactly as it is.

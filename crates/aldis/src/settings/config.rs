@@ -9,6 +9,7 @@ mod decode;
 mod deliver;
 mod from_toml;
 mod from_yaml;
+mod proof;
 mod read;
 mod sections;
 mod table;
@@ -26,7 +27,7 @@ pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};
 pub(crate) use self::read::{Document, NAMES, create, file_in, text};
 use self::sections::PipelineTable;
-pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens, Where};
+pub(crate) use self::sections::{Keep, Notify, Serve, Settings, Sink, Supervision, Tokens, Where};
 pub(crate) use self::tree::{Node, NodeKind, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
@@ -39,9 +40,14 @@ use aldis_signal::signal::Via;
 /// What every variable of ours begins with.
 const VARIABLE_PREFIX: &str = "ALDIS_";
 
+/// A short name of one setting.
+const STORE_VARIABLE: &str = "ALDIS_STORE";
+
 /// What runs something, or sends something somewhere: a repository may not decide it alone.
-const NEEDS_TRUST: [&str; 5] = [
+const NEEDS_TRUST: [&str; 7] = [
     "run.verify",
+    "proof.check",
+    "proof.judge",
     "notify.command",
     "notify.webhook",
     "notify.webhook_secret_file",
@@ -101,11 +107,12 @@ impl Layered {
             // A mistake is one even where a later layer says something else.
             let mut alone = defaults()?;
             alone.overlay(layer.clone());
-            decode::<Settings>(&alone)?;
+            decode::check::<Settings>(alone)?;
             tree.overlay(layer);
         }
         let layered = Self { settings: decode(&tree)?, tree };
         layered.check_webhook()?;
+        layered.check_proof()?;
         Ok(layered)
     }
 
@@ -118,7 +125,7 @@ impl Layered {
     pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
-        let Settings { run, stagnation, signals, .. } = self.settings;
+        let Settings { run, stagnation, signals, proof, .. } = self.settings;
         let accept = match signals.accept {
             Via::Token => {
                 return Err(CommandError::new("signals.accept: `aldis run` uses no run tokens")
@@ -126,7 +133,7 @@ impl Layered {
             }
             accept => accept,
         };
-        Ok(Supervision { run, accept, stagnation, notify, strict: signals.strict })
+        Ok(Supervision { run, accept, stagnation, notify, proof, strict: signals.strict })
     }
 
     /// Returns who is told of a run under a hook; nothing if only a terminal would be.
@@ -147,15 +154,26 @@ impl Layered {
     /// Who is told what.
     fn notify(&self) -> Notify {
         let mut notify = self.settings.notify.clone();
-        // A file names another as seen from itself.
-        let place = self.at("notify.webhook_secret_file").map(|node| &node.origin);
-        if let Some(Origin::File { file, .. }) = place
-            && let (Some(secret), Some(directory)) =
-                (&mut notify.webhook_secret_file, file.path.parent())
-        {
-            *secret = directory.join(&*secret);
-        }
+        self.find("notify.webhook_secret_file", &mut notify.webhook_secret_file);
         notify
+    }
+
+    /// Returns how the server is reached, with the files of its certificate found.
+    pub(crate) fn serve(&self) -> Serve {
+        let mut serve = self.settings.serve.clone();
+        self.find("serve.tls_cert", &mut serve.tls_cert);
+        self.find("serve.tls_key", &mut serve.tls_key);
+        serve
+    }
+
+    /// Finds a file that a setting names: one file names another as seen from itself.
+    fn find(&self, setting: &str, named: &mut Option<PathBuf>) {
+        let place = self.at(setting).map(|node| &node.origin);
+        if let Some(Origin::File { file, .. }) = place
+            && let (Some(named), Some(directory)) = (named, file.path.parent())
+        {
+            *named = directory.join(&*named);
+        }
     }
 
     /// Returns what a delivery goes by.
@@ -166,9 +184,25 @@ impl Layered {
     pub(crate) fn delivering(self, trusted: &Trusted) -> Result<Delivering, CommandError> {
         self.check_trust(trusted, "")?;
         let notify = self.notify();
-        let Settings { deliver, roles, experts, stagnation, signals, .. } = self.settings;
+        let Settings { run, deliver, roles, experts, stagnation, signals, proof, .. } =
+            self.settings;
         let (stagnation, accept, strict) = (stagnation.config(), signals.accept, signals.strict);
-        Ok(Delivering { deliver, roles, experts, stagnation, notify, accept, strict })
+        let (host, proof) = (run.host, proof.config(run.verify.as_deref()));
+        Ok(Delivering { host, deliver, roles, experts, stagnation, notify, accept, strict, proof })
+    }
+
+    /// Returns what makes a claim under a hook count.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the project's file names a command that the user has not trusted.
+    pub(crate) fn checks(
+        &self,
+        trusted: &Trusted,
+    ) -> Result<aldis_machine::proof::Config, CommandError> {
+        self.check_trust(trusted, "run.verify")?;
+        self.check_trust(trusted, "proof.")?;
+        Ok(self.settings.proof.config(self.settings.run.verify.as_deref()))
     }
 
     /// Fails if something of the project's file under this path is not trusted.
@@ -215,6 +249,14 @@ impl Layered {
         })
     }
 
+    /// Fails if the checks cannot run in an order.
+    fn check_proof(&self) -> Result<(), CommandError> {
+        let place = self.at("proof.check").map(|node| decode::in_words(&node.origin));
+        self.settings.proof.config(None).validate().map_err(|wrong| {
+            CommandError::new(format!("{}`proof.check`: {wrong}", place.unwrap_or_default()))
+        })
+    }
+
     /// Returns every value, with its path.
     pub(crate) fn values(&self) -> Vec<(String, &Node)> {
         self.tree.leaves()
@@ -226,11 +268,19 @@ impl Layered {
     }
 }
 
-/// Refuses a repository that wants to change how long the runs of all projects are kept.
+/// Refuses a repository that wants to decide about the runs of all projects: where and how long they are
+/// kept, and where traces of them go.
 fn check_store(project: &Node, user: Option<&Node>) -> Result<(), CommandError> {
     let mut own = defaults()?;
     user.into_iter().for_each(|user| own.overlay(user.clone()));
-    let keys = ["store.keep_ended", "store.keep_output"];
+    let keys = [
+        "store.keep_ended",
+        "store.keep_output",
+        "store.url",
+        "store.direct_url",
+        "telemetry.otlp",
+        "telemetry.bodies",
+    ];
     for (path, node) in keys.iter().filter_map(|path| Some((path, project.at(path)?))) {
         if own.at(path).is_none_or(|own| own.to_json() != node.to_json()) {
             let place = decode::in_words(&node.origin);
@@ -250,6 +300,25 @@ fn check_store(project: &Node, user: Option<&Node>) -> Result<(), CommandError> 
 pub(crate) fn user_document() -> Result<Option<Document>, CommandError> {
     let Some(directory) = home::config_directory() else { return Ok(None) };
     file_in(&directory)?.map(|file| Document::read(&file, false)).transpose()
+}
+
+/// Returns what the environment or the user's own file says of one setting, whatever else is said: for
+/// what must be known before settings are.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read.
+pub(crate) fn of_user_alone(
+    path: &str,
+    variables: &[&str],
+) -> Result<Option<String>, CommandError> {
+    let said = |name: &&str| env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(value) = variables.iter().find_map(said) {
+        return Ok(Some(value));
+    }
+    let document = user_document()?;
+    let node = document.as_ref().and_then(|document| document.tree.at(path));
+    Ok(node.and_then(|node| node.to_json().as_str().map(str::to_owned)))
 }
 
 /// Returns the project's file: the nearest one from the place up to its root.
@@ -278,10 +347,13 @@ fn environment(defaults: &Node) -> Result<Option<Node>, CommandError> {
         let Some(name) = name.to_str().filter(|name| name.starts_with(VARIABLE_PREFIX)) else {
             continue;
         };
-        if value.is_empty() || !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+        let alias = (name == STORE_VARIABLE).then_some("ALDIS_STORE_URL");
+        let is_setting = |prefix: &String| name.starts_with(prefix);
+        if value.is_empty() || alias.is_none() && !prefixes.iter().any(is_setting) {
             continue;
         }
-        let Some((_, path)) = known.iter().find(|(known, _)| known == name) else {
+        let full = alias.unwrap_or(name);
+        let Some((_, path)) = known.iter().find(|(known, _)| known == full) else {
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let failed = CommandError::new(format!("{name}: there is no such setting"));
             return Err(match nearest(name, &names) {
@@ -350,6 +422,7 @@ impl Settings {
     /// Returns what a run starts with where nothing else is said.
     pub(crate) fn phases_config(&self) -> phases::Config {
         phases::Config {
+            proof: aldis_machine::proof::Config::default(),
             skip: Default::default(),
             verbose: self.phases.verbose,
             no_questions: self.phases.no_questions,
@@ -363,6 +436,8 @@ impl Settings {
             },
             strict: self.signals.strict,
             accept: self.signals.accept,
+            // Whether the agent has the tools is known where it is started.
+            prefer_calls: false,
         }
     }
 }

@@ -35,6 +35,16 @@ impl Place {
         Self { root: root.unwrap_or_else(|| directory.clone()), directory }
     }
 
+    /// A place on another machine, by its name alone: nothing is looked up here.
+    pub(crate) fn elsewhere(directory: &Path) -> Self {
+        Self { root: directory.to_owned(), directory: directory.to_owned() }
+    }
+
+    /// Returns where the work happens.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Returns the root of the project.
     pub(crate) fn root(&self) -> &Path {
         &self.root

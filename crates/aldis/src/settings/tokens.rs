@@ -1,46 +1,128 @@
-//! Tokens that may report and nothing else: what `/mcp` of a server takes beside its own token.
+//! Tokens with scopes: what programs, agents and machines elsewhere send to a server.
 //!
-//! Only hashes are kept, in a file of the state directory that only its owner may read.
+//! They are in the store, so that every server of it knows them and one that is revoked is void at once;
+//! of the secret only the hash.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use aldis_signal::time::Timestamp;
+use aldis_store::{Store, StoreError, Ticket};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::secret;
 use crate::error::CommandError;
+use crate::view::wire::call::TokenLine;
 
-const FILE: &str = "tokens.json";
 /// How many there may be.
-const TOKENS_MAX: usize = 1_000;
+pub(crate) const TOKENS_MAX: usize = 10_000;
 /// How much of the hash names a token.
 const ID_LENGTH: usize = 12;
+/// What every token begins with, so that scanners for secrets know one when they see it.
+const PREFIX: &str = "aldis_";
+/// The kind of their tickets.
+const KIND: &str = "token";
+/// Where tokens were kept before they were in the store.
+const FILE: &str = "tokens.json";
 
-/// What a token may do. Exhaustive: whoever takes tokens judges each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+/// What somebody may do. Exhaustive: whoever takes tokens judges each.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {
-    /// Report for agents.
+    /// Read runs, channels, decisions, output and the dashboard.
+    Observe,
+    /// Report as one agent, and nothing else.
     Signal,
+    /// Observe, report as any agent, and drive runs: hooks, events, dispatches.
+    Work,
+    /// Work, begin runs and open channels, and everything that a human may say to a run.
+    Coordinate,
+    /// Everything.
+    Admin,
+}
+
+impl Scope {
+    /// Each of them.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Observe, Self::Signal, Self::Work, Self::Coordinate, Self::Admin];
+
+    /// Returns its name.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Signal => "signal",
+            Self::Work => "work",
+            Self::Coordinate => "coordinate",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether whoever has this may do what `needed` allows.
+    pub(crate) fn covers(self, needed: Self) -> bool {
+        match needed {
+            Self::Observe => self != Self::Signal,
+            Self::Signal => self != Self::Observe,
+            Self::Work => matches!(self, Self::Work | Self::Coordinate | Self::Admin),
+            Self::Coordinate => matches!(self, Self::Coordinate | Self::Admin),
+            Self::Admin => self == Self::Admin,
+        }
+    }
+}
+
+/// What somebody may do, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    pub(crate) scope: Scope,
+    /// As which agent. Whoever may only signal has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    /// In which run, if in one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<String>,
+    /// In which project; in every one where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) project: Option<String>,
+}
+
+impl Grant {
+    /// May do everything everywhere.
+    pub(crate) const ADMIN: Self =
+        Self { scope: Scope::Admin, agent: None, run: None, project: None };
+
+    /// Whether it is for everything in the store.
+    pub(crate) fn is_everywhere(&self) -> bool {
+        self.run.is_none() && self.project.is_none()
+    }
+
+    /// Whether it is for this run of this project.
+    pub(crate) fn reaches(&self, run: &str, project: &str) -> bool {
+        match (&self.run, &self.project) {
+            (Some(own), _) => own == run,
+            (None, Some(own)) => own == project,
+            (None, None) => true,
+        }
+    }
 }
 
 /// A token, without the secret.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Token {
-    /// Its hash.
     hash: String,
-    pub(crate) scope: Scope,
-    /// For which agent.
-    pub(crate) agent: String,
-    /// For which run, if for one only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) run: Option<String>,
-    /// In which project it was made: its runs are meant where none is named.
-    pub(crate) project: PathBuf,
-    pub(crate) created: Timestamp,
+    pub(crate) grant: Grant,
     pub(crate) expires: Timestamp,
 }
 
@@ -49,78 +131,220 @@ impl Token {
     pub(crate) fn id(&self) -> &str {
         self.hash.get(..ID_LENGTH).unwrap_or(&self.hash)
     }
-}
 
-/// What a new token is for.
-#[derive(Clone, Debug)]
-pub(crate) struct NewToken {
-    pub(crate) scope: Scope,
-    pub(crate) agent: String,
-    pub(crate) run: Option<String>,
-    pub(crate) project: PathBuf,
-    pub(crate) created: Timestamp,
-    pub(crate) expires: Timestamp,
+    /// Returns by what a session remembers it.
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Returns what programs read of it, without its secret.
+    pub(crate) fn line(&self, now: Timestamp) -> TokenLine {
+        let Grant { scope, agent, run, project } = self.grant.clone();
+        TokenLine {
+            v: 1,
+            id: self.id().to_owned(),
+            scope: scope.as_str().to_owned(),
+            agent,
+            run,
+            project,
+            expires: self.expires.to_string(),
+            valid: self.expires > now,
+            token: None,
+        }
+    }
+
+    fn of(ticket: Ticket) -> Option<Self> {
+        let grant = serde_json::from_str(&ticket.body).ok()?;
+        Some(Self { hash: ticket.key, grant, expires: ticket.until })
+    }
 }
 
 /// Makes a token. Returns the secret, which is kept nowhere, and what is kept.
-pub(crate) fn create(state: &Path, new: NewToken) -> Result<(String, Token), CommandError> {
+///
+/// # Errors
+///
+/// Fails if there are too many, the store fails, or the system gives no random numbers.
+pub(crate) fn create(
+    store: &dyn Store,
+    grant: Grant,
+    now: Timestamp,
+    expires: Timestamp,
+) -> Result<(String, Token), CommandError> {
     let random = |error| CommandError::new(format!("the system gives no random numbers: {error}"));
-    let secret = secret::key().map_err(random)?;
-    let NewToken { scope, agent, run, project, created, expires } = new;
-    let token = Token { hash: hash(&secret), scope, agent, run, project, created, expires };
-    let mut tokens = list(state)?;
-    tokens.retain(|known| known.expires > created);
-    if tokens.len() >= TOKENS_MAX {
+    let secret = format!("{PREFIX}{}", secret::key().map_err(random)?);
+    let known = store.tickets(KIND, TOKENS_MAX)?;
+    if known.iter().filter(|ticket| ticket.until > now).count() >= TOKENS_MAX {
         return Err(CommandError::new(format!("there are {TOKENS_MAX} tokens already"))
             .with_help("revoke some: aldis token list, aldis token revoke ID"));
     }
-    tokens.push(token.clone());
-    write(state, &tokens)?;
-    Ok((secret, token))
+    let ticket = Ticket {
+        kind: KIND.to_owned(),
+        key: hash(&secret),
+        created: now,
+        until: expires,
+        body: serde_json::to_string(&grant)?,
+    };
+    store.put_ticket(&ticket)?;
+    Ok((secret, Token { hash: ticket.key, grant, expires }))
 }
 
-/// Returns the tokens, those that have expired too.
-pub(crate) fn list(state: &Path) -> Result<Vec<Token>, CommandError> {
-    let path = state.join(FILE);
-    match fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text)
-            .map_err(|error| CommandError::new(format!("`{}`: {error}", path.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(CommandError::file(&path, &error)),
-    }
+/// Returns the tokens, those that have expired too, the latest first.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub(crate) fn list(store: &dyn Store) -> Result<Vec<Token>, StoreError> {
+    Ok(store.tickets(KIND, TOKENS_MAX)?.into_iter().filter_map(Token::of).collect())
 }
 
-/// Revokes the token of this id. Returns whether there was one.
-pub(crate) fn revoke(state: &Path, id: &str) -> Result<bool, CommandError> {
-    let mut tokens = list(state)?;
-    let count = tokens.len();
-    tokens.retain(|token| token.id() != id);
-    let revoked = tokens.len() < count;
-    if revoked {
-        write(state, &tokens)?;
-    }
-    Ok(revoked)
+/// Revokes the token of this id. Returns it, if there was one.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub(crate) fn revoke(store: &dyn Store, id: &str) -> Result<Option<Token>, StoreError> {
+    let Some(token) = list(store)?.into_iter().find(|token| token.id() == id) else {
+        return Ok(None);
+    };
+    Ok(store.take_ticket(KIND, &token.hash)?.and_then(Token::of))
 }
 
 /// Returns the token with this secret, if it is still valid.
-pub(crate) fn find(state: &Path, secret: &str, now: Timestamp) -> Option<Token> {
-    let wanted = hash(secret);
-    let tokens = list(state).ok()?;
-    tokens.into_iter().find(|token| token.hash == wanted && token.expires > now)
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub(crate) fn find(
+    store: &dyn Store,
+    secret: &str,
+    now: Timestamp,
+) -> Result<Option<Token>, StoreError> {
+    by_hash(store, &hash(secret), now)
 }
 
-fn hash(secret: &str) -> String {
+/// Returns the token with this hash, if it is still valid.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub(crate) fn by_hash(
+    store: &dyn Store,
+    hash: &str,
+    now: Timestamp,
+) -> Result<Option<Token>, StoreError> {
+    let found = store.ticket(KIND, hash)?.filter(|ticket| ticket.until > now);
+    Ok(found.and_then(Token::of))
+}
+
+/// Returns what is kept of a secret.
+pub(crate) fn hash(secret: &str) -> String {
     Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn write(state: &Path, tokens: &[Token]) -> Result<(), CommandError> {
+/// A token as it was kept in a file.
+#[derive(Deserialize)]
+struct OldToken {
+    hash: String,
+    agent: String,
+    #[serde(default)]
+    run: Option<String>,
+    project: PathBuf,
+    created: Timestamp,
+    expires: Timestamp,
+}
+
+/// Takes over what an older version kept in a file, once: the file is gone then.
+///
+/// # Errors
+///
+/// Fails if the store does, or the file cannot be read or deleted.
+pub(crate) fn take_over(state: &Path, store: &dyn Store) -> Result<(), CommandError> {
     let path = state.join(FILE);
-    let failed = |error: io::Error| CommandError::file(&path, &error);
-    fs::create_dir_all(state).map_err(failed)?;
-    // A file of its own for its owner alone, put in place as a whole.
-    let mut file = tempfile::NamedTempFile::new_in(state).map_err(failed)?;
-    let text = serde_json::to_vec_pretty(tokens)?;
-    file.write_all(&text).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    file.persist(&path).map_err(|error| CommandError::file(&path, &error.error))?;
-    Ok(())
+    let text = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(|error| CommandError::file(&path, &error))?,
+    };
+    let old: Vec<OldToken> = serde_json::from_slice(&text)
+        .map_err(|error| CommandError::new(format!("`{}`: {error}", path.display())))?;
+    for OldToken { hash: key, agent, run, project, created, expires: until } in old {
+        let project = Some(super::project::name(&project));
+        let grant = Grant { scope: Scope::Signal, agent: Some(agent), run, project };
+        let body = serde_json::to_string(&grant)?;
+        store.put_ticket(&Ticket { kind: KIND.to_owned(), key, created, until, body })?;
+    }
+    fs::remove_file(&path).map_err(|error| CommandError::file(&path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use aldis_store::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn scopes_cover_what_they_say() {
+        // Whoever may do what stands on the left may do all that stands on the right.
+        for (scope, covered) in [
+            (Scope::Observe, vec![Scope::Observe]),
+            (Scope::Signal, vec![Scope::Signal]),
+            (Scope::Work, vec![Scope::Observe, Scope::Signal, Scope::Work]),
+            (
+                Scope::Coordinate,
+                vec![Scope::Observe, Scope::Signal, Scope::Work, Scope::Coordinate],
+            ),
+            (Scope::Admin, Scope::ALL.to_vec()),
+        ] {
+            let found: Vec<Scope> =
+                Scope::ALL.into_iter().filter(|needed| scope.covers(*needed)).collect();
+            assert_eq!(found, covered, "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn a_grant_reaches_its_run_or_its_project() {
+        let grant = |run: Option<&str>, project: Option<&str>| Grant {
+            run: run.map(str::to_owned),
+            project: project.map(str::to_owned),
+            ..Grant::ADMIN
+        };
+        for (run, project, want) in [
+            (None, None, true),
+            (Some("r"), None, true),
+            (Some("other"), None, false),
+            (None, Some("/p"), true),
+            (None, Some("/p/q"), false),
+            (Some("r"), Some("/elsewhere"), true),
+            (Some("other"), Some("/p"), false),
+        ] {
+            assert_eq!(grant(run, project).reaches("r", "/p"), want, "{run:?} {project:?}");
+        }
+        assert!(!grant(None, Some("/p")).reaches("r", ""), "a run of no project");
+    }
+
+    #[test]
+    fn the_file_of_an_older_version_is_taken_over_once() {
+        let state = tempfile::tempdir().unwrap();
+        let store = MemoryStore::new();
+        let at = Timestamp::from_millis;
+        let old = format!(
+            r#"[{{"hash":"{}","scope":"signal","agent":"helper","project":"/p",
+                "created":"2026-03-02T10:00:00Z","expires":"2026-04-01T10:00:00Z"}}]"#,
+            hash("old secret")
+        );
+        fs::write(state.path().join(FILE), old).unwrap();
+        for _ in 0..2 {
+            take_over(state.path(), &store).unwrap();
+        }
+        assert!(!state.path().join(FILE).exists());
+        let now = at(1_772_445_660_000);
+        let found = find(&store, "old secret", now).unwrap().unwrap();
+        assert_eq!(
+            (found.grant.agent.as_deref(), found.grant.scope),
+            (Some("helper"), Scope::Signal)
+        );
+        assert_eq!(found.grant.project.as_deref(), Some("/p"));
+        assert!(revoke(&store, found.id()).unwrap().is_some());
+        take_over(state.path(), &store).unwrap();
+        assert!(find(&store, "old secret", now).unwrap().is_none(), "it does not come back");
+    }
 }

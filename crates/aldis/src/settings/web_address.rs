@@ -1,8 +1,10 @@
 //! Where notices may be sent: what can be known of an address before it is used.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ureq::http::Uri;
+use ureq::tls::{RootCerts, TlsConfig};
 
 use super::config::Notify;
 
@@ -52,6 +54,15 @@ pub(crate) fn check_url(url: &str, private: bool) -> Result<(), String> {
             .map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Certificates are checked against those that the system trusts.
+pub(crate) fn tls() -> TlsConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(provider)
+        .build()
 }
 
 /// How near an address may be.

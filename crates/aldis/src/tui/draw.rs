@@ -39,7 +39,7 @@ fn head(model: &Model, runs: &[RunView]) -> Line<'static> {
     let palette = model.palette;
     let gone = runs.iter().filter(|view| view.unsupervised).count();
     let live = runs.iter().filter(|view| view.live).count() - gone;
-    let asking = model.scene.questions().len();
+    let asking = model.inbox.len();
     let mut spans = vec![palette.strong("Aldis"), palette.plain(format!("  {live} running"))];
     let needs = if asking == 1 { "needs you" } else { "need you" };
     for (count, what) in [(gone, "unsupervised"), (asking, needs)] {
@@ -57,7 +57,7 @@ fn foot(model: &Model) -> Line<'static> {
         Some(note) => Line::from(palette.warn(note)),
         None => Line::from(
             palette
-                .dim("? help  q quit  Tab pane  Enter open  a answer  p pause  r resume  x abort"),
+                .dim("? help  q quit  Enter open  o output  a answer  p pause  r resume  x abort"),
         ),
     }
 }
@@ -73,7 +73,7 @@ fn draw_runs(model: &Model, frame: &mut Frame<'_>, area: Rect, runs: &[RunView])
     if model.one {
         let width = usize::from(layout::inside(area).width);
         let view = runs.first();
-        let lines = view.map(|view| words::about(model.palette, model.now, view, width));
+        let lines = view.map(|view| words::told(model, view, width));
         let lines = lines.unwrap_or_default();
         return paragraph(frame, area, block, lines, model.scroll);
     }
@@ -94,19 +94,21 @@ fn draw_detail(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 
 fn draw_waiting(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let block = block(model, "Needs you", Pane::Waiting);
-    let questions = model.scene.questions();
-    if questions.is_empty() {
+    if model.inbox.is_empty() {
         let empty = model.palette.dim("Nothing needs you.");
         frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
         return;
     }
-    let rows = questions.iter().map(|asks| vec![words::question(model.palette, model.now, asks)]);
-    list(model, frame, area, block, rows.collect(), (Pane::Waiting, model.question_at()));
+    let rows = model.inbox.iter().map(|item| vec![words::item(model.palette, model.now, item)]);
+    list(model, frame, area, block, rows.collect(), (Pane::Waiting, model.item_at()));
 }
 
 fn draw_journal(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let block = block(model, "Journal", Pane::Journal);
-    let rows = model.scene.journal.iter().map(|form| vec![words::decision(model.palette, form)]);
+    let rows = model.scene.journal.iter().map(|form| {
+        let run = (!model.one).then(|| model.title_of(&form.run));
+        vec![words::decision(model.palette, form, run.as_deref())]
+    });
     list(model, frame, area, block, rows.collect(), (Pane::Journal, model.decision_at()));
 }
 
@@ -114,6 +116,7 @@ fn draw_over(model: &Model, frame: &mut Frame<'_>, area: Rect, over: &Over) {
     let (title, scroll) = match over {
         Over::Help => ("Keys", 0),
         Over::Run { scroll, .. } => ("Run", *scroll),
+        Over::Output { .. } => ("Output", 0),
         Over::Why { scroll, .. } => ("Why", *scroll),
         Over::Answer { .. } => ("Answer", 0),
         Over::Confirm { .. } => ("Sure?", 0),
@@ -126,6 +129,9 @@ fn draw_over(model: &Model, frame: &mut Frame<'_>, area: Rect, over: &Over) {
     let scroll = match over {
         // What is typed is at the end.
         Over::Answer { .. } => lines.len().saturating_sub(layout::inside(area).height.into()),
+        Over::Output { back, .. } => {
+            lines.len().saturating_sub(layout::inside(area).height.into()).saturating_sub(*back)
+        }
         _ => scroll,
     };
     paragraph(frame, area, block, lines, scroll);

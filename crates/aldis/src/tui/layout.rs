@@ -10,8 +10,11 @@ const WIDE: u16 = 110;
 /// From this size on all panes are shown.
 const PANES_WIDTH: u16 = 60;
 const PANES_HEIGHT: u16 = 16;
-/// How many questions are shown at once, beside other panes.
-const QUESTIONS_SHOWN: u16 = 4;
+/// How much of what needs a person is shown at once, beside other panes.
+const ITEMS_SHOWN: u16 = 5;
+
+/// How many lines a run has among the others.
+pub(super) const RUN_LINES: u16 = 2;
 
 /// Where each part is, if it is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,16 +37,16 @@ pub(super) fn areas(model: &Model) -> Areas {
     let mut areas = Areas { header, body, footer, ..Areas::default() };
     if body.width < PANES_WIDTH || body.height < PANES_HEIGHT {
         match model.focus {
-            Pane::Runs => areas.runs = Some(body),
             Pane::Waiting => areas.waiting = Some(body),
+            Pane::Runs => areas.runs = Some(body),
             Pane::Journal => areas.journal = Some(body),
         }
         return areas;
     }
-    let questions = u16::try_from(model.scene.questions().len()).unwrap_or(u16::MAX);
-    let waiting = Constraint::Length(questions.clamp(1, QUESTIONS_SHOWN) + 2);
-    let parts = [Constraint::Fill(3), waiting, Constraint::Fill(2)];
-    let [runs, waiting, journal] = Layout::vertical(parts).areas(body);
+    let items = u16::try_from(model.inbox.len()).unwrap_or(u16::MAX);
+    let waiting = Constraint::Length(items.clamp(1, ITEMS_SHOWN) + 2);
+    let parts = [waiting, Constraint::Fill(3), Constraint::Fill(2)];
+    let [waiting, runs, journal] = Layout::vertical(parts).areas(body);
     (areas.waiting, areas.journal) = (Some(waiting), Some(journal));
     if body.width >= WIDE && !model.one {
         let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(runs);

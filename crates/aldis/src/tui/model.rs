@@ -1,23 +1,29 @@
 //! The state of the view. Keys, news and the time go in; what is to be done comes out. Nothing here
 //! touches the world, so that every key is a row of a test.
 
+mod answer;
+mod mouse;
+
 use std::rc::Rc;
 
 use aldis_engine::Snapshot;
 use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use ratatui::layout::{Rect, Size};
 
 use super::palette::Palette;
 use super::scene::{Asks, Scene};
 use super::{layout, words};
+use crate::app::story::StoryForm;
+use crate::view::inbox;
 use crate::view::run_view::RunView;
+use crate::view::wire::card::{InboxAction, InboxItem};
 use crate::view::wire::run::DecisionForm;
 
-/// The longest answer that can be typed.
-const ANSWER_MAX: usize = 4_000;
+/// How much of what agents wrote is kept.
+const LINES_MAX: usize = 2_000;
 /// How far a page goes.
 const PAGE: usize = 10;
 
@@ -28,6 +34,8 @@ pub(crate) enum ViewInput {
     Key(KeyEvent),
     /// Something was pasted.
     Paste(String),
+    /// The mouse was used.
+    Mouse(MouseEvent),
     /// There is something new to see.
     Seen(Scene),
     /// Time has passed.
@@ -36,6 +44,10 @@ pub(crate) enum ViewInput {
     Size(Size),
     /// What came of an order, or what went wrong.
     Told(String),
+    /// What happened in the run that is open.
+    Story(RunId, Box<StoryForm>),
+    /// What its agents wrote since.
+    Output(RunId, Vec<String>),
 }
 
 /// What the view wants done.
@@ -45,13 +57,17 @@ pub(crate) enum Order {
     Quit,
     /// To do what a human wants of a run.
     Command { run: RunId, command: HumanCommand },
+    /// To take something off the list of what needs a person.
+    Dismiss { run: RunId, id: String, at: Timestamp },
+    /// To get the clicks of the mouse, or to leave them to the terminal.
+    Mouse(bool),
 }
 
-/// A part of the view that can have the keys.
+/// A part of the view that can have the keys, from top to bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pane {
-    Runs,
     Waiting,
+    Runs,
     Journal,
 }
 
@@ -63,6 +79,11 @@ pub(crate) enum Over {
     Run {
         run: RunId,
         scroll: usize,
+    },
+    /// What the agents of a run write; `back` says how far from its end.
+    Output {
+        run: RunId,
+        back: usize,
     },
     /// Why something was decided.
     Why {
@@ -82,6 +103,13 @@ pub(crate) enum Over {
     },
 }
 
+impl Over {
+    /// Whether it is something to read, and asks for nothing.
+    fn is_read(&self) -> bool {
+        !matches!(self, Self::Answer { .. } | Self::Confirm { .. })
+    }
+}
+
 /// The view.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
@@ -97,8 +125,17 @@ pub(crate) struct Model {
     pub(super) note: Option<String>,
     /// How far the only run is scrolled.
     pub(super) scroll: usize,
+    /// What needs a person, the most urgent first.
+    pub(super) inbox: Vec<InboxItem>,
+    /// What happened in the run that is open.
+    pub(super) story: Option<(RunId, Box<StoryForm>)>,
+    /// What its agents wrote.
+    pub(super) output: Option<(RunId, Vec<String>)>,
+    /// Whether we get the clicks of the mouse.
+    mouse: bool,
     run: Option<RunId>,
-    question: Option<(RunId, String)>,
+    /// What is chosen of what needs a person: its run and its name.
+    item: Option<(String, String)>,
     /// The decision that is chosen; the latest one, whichever that is, if none.
     decision: Option<u64>,
 }
@@ -116,8 +153,12 @@ impl Model {
             over: None,
             note: None,
             scroll: 0,
+            inbox: Vec::new(),
+            story: None,
+            output: None,
+            mouse: false,
             run: None,
-            question: None,
+            item: None,
             decision: None,
         }
     }
@@ -125,13 +166,21 @@ impl Model {
     /// Takes what happened.
     pub(crate) fn update(&mut self, input: ViewInput) -> Option<Order> {
         match input {
-            ViewInput::Now(now) => self.now = now,
+            ViewInput::Now(now) => {
+                self.now = now;
+                self.sort_inbox();
+            }
             ViewInput::Size(size) => self.size = size,
-            ViewInput::Seen(scene) => self.scene = scene,
+            ViewInput::Seen(scene) => {
+                self.scene = scene;
+                self.sort_inbox();
+            }
+            ViewInput::Story(run, story) => self.story = Some((run, story)),
+            ViewInput::Output(run, lines) => self.written(run, lines),
             ViewInput::Told(text) => self.note = Some(text),
             ViewInput::Paste(pasted) => {
                 if let Some(Over::Answer { text, .. }) = &mut self.over {
-                    let room = ANSWER_MAX.saturating_sub(text.chars().count());
+                    let room = answer::ANSWER_MAX.saturating_sub(text.chars().count());
                     text.extend(pasted.chars().take(room));
                 }
             }
@@ -139,8 +188,38 @@ impl Model {
                 self.note = None;
                 return self.key(key);
             }
+            ViewInput::Mouse(mouse) => return self.pointed(mouse),
         }
         None
+    }
+
+    /// Finds what needs a person.
+    fn sort_inbox(&mut self) {
+        let items = self.scene.runs.iter().flat_map(|run| {
+            let view = RunView::new(run, self.now);
+            inbox::items(run, &view, self.now)
+        });
+        self.inbox = items.filter(|item| !self.scene.dismissed.has(item)).collect();
+        self.inbox.sort_by_key(|item| (item.need, item.at));
+    }
+
+    /// Adds what was written. Another run begins anew.
+    fn written(&mut self, run: RunId, lines: Vec<String>) {
+        let known = self.output.take().filter(|(known, _)| *known == run);
+        let mut all = known.map(|(_, known)| known).unwrap_or_default();
+        all.extend(lines);
+        all.drain(..all.len().saturating_sub(LINES_MAX));
+        self.output = Some((run, all));
+    }
+
+    /// Returns the run that is looked at, and whether at its output.
+    pub(super) fn looked_at(&self) -> Option<(RunId, bool)> {
+        match &self.over {
+            Some(Over::Run { run, .. }) => Some((run.clone(), false)),
+            Some(Over::Output { run, .. }) => Some((run.clone(), true)),
+            _ if self.one => Some((self.scene.runs.first()?.id().clone(), false)),
+            _ => None,
+        }
     }
 
     fn key(&mut self, key: KeyEvent) -> Option<Order> {
@@ -158,29 +237,21 @@ impl Model {
         }
     }
 
-    /// A key while an answer is typed.
-    fn typed(&mut self, key: KeyCode, asks: Asks, mut text: String) -> Option<Order> {
-        match key {
-            KeyCode::Esc => return None,
-            KeyCode::Enter if !text.trim().is_empty() => {
-                let command =
-                    HumanCommand::Answer { id: asks.question.id, text: text.trim().to_owned() };
-                return Some(Order::Command { run: asks.run, command });
-            }
-            KeyCode::Char(letter) if text.chars().count() < ANSWER_MAX => text.push(letter),
-            KeyCode::Backspace => drop(text.pop()),
-            _ => {}
-        }
-        self.over = Some(Over::Answer { asks, text });
-        None
-    }
-
     /// A key while something is read.
     fn read(&mut self, key: KeyCode, mut over: Over) -> Option<Order> {
         if matches!(key, KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?')) {
             return None;
         }
-        if let (Over::Run { run, .. }, KeyCode::Char(letter)) = (&over, key)
+        if let (Over::Run { run, .. }, KeyCode::Char('o')) = (&over, key) {
+            self.over = Some(Over::Output { run: run.clone(), back: 0 });
+            return None;
+        }
+        if let (Over::Output { run, .. }, KeyCode::Char('o')) = (&over, key) {
+            self.over = Some(Over::Run { run: run.clone(), scroll: 0 });
+            return None;
+        }
+        if let (Over::Run { run, .. } | Over::Output { run, .. }, KeyCode::Char(letter)) =
+            (&over, key)
             && let Some(known) = self.scene.run(run).cloned()
             && let Some(asked) = self.asked(letter, &known)
         {
@@ -191,6 +262,11 @@ impl Model {
         let places = places(words::over(self, &over, room.width).len(), room);
         if let Over::Run { scroll, .. } | Over::Why { scroll, .. } = &mut over {
             *scroll = moved(*scroll, key, places);
+        }
+        if let Over::Output { back, .. } = &mut over {
+            // Counted from the end, which is what one follows.
+            let last = places.saturating_sub(1);
+            *back = last - moved(last.saturating_sub(*back), key, places).min(last);
         }
         self.over = Some(over);
         None
@@ -204,6 +280,12 @@ impl Model {
             KeyCode::Tab | KeyCode::Right => self.focus = self.focus.next(),
             KeyCode::BackTab | KeyCode::Left => self.focus = self.focus.next().next(),
             KeyCode::Enter => self.open(),
+            KeyCode::Char('d') => return self.dismiss(),
+            KeyCode::Char('m') => return Some(self.switch_mouse()),
+            KeyCode::Char('o') => {
+                let run = self.run_meant().map(|run| run.id().clone());
+                self.over = run.map(|run| Over::Output { run, back: 0 });
+            }
             KeyCode::Char('a') => match self.question_meant() {
                 Some(asks) => self.over = Some(Over::Answer { asks, text: String::new() }),
                 None => self.note = Some("no open question here".to_owned()),
@@ -241,10 +323,13 @@ impl Model {
                 let run = self.run_meant().map(|run| run.id().clone());
                 run.map(|run| Over::Run { run, scroll: 0 })
             }
-            Pane::Waiting => {
-                let asks = self.question_meant();
-                asks.map(|asks| Over::Answer { asks, text: String::new() })
-            }
+            Pane::Waiting => match self.question_meant() {
+                Some(asks) => Some(Over::Answer { asks, text: String::new() }),
+                None => {
+                    let run = self.run_meant().map(|run| run.id().clone());
+                    run.map(|run| Over::Run { run, scroll: 0 })
+                }
+            },
             Pane::Journal => {
                 let form = self.scene.journal.get(self.decision_at()).cloned();
                 form.map(|form| Over::Why { form, scroll: 0 })
@@ -259,27 +344,46 @@ impl Model {
                 let room = layout::areas(self).runs.map(layout::inside).unwrap_or_default();
                 let lines = self.run_meant().map_or(0, |run| {
                     let view = RunView::new(&run, self.now);
-                    words::about(self.palette, self.now, &view, room.width.into()).len()
+                    words::told(self, &view, room.width.into()).len()
                 });
                 self.scroll = moved(self.scroll, key, places(lines, room));
             }
-            Pane::Runs => {
-                let at = moved(self.run_at(), key, self.scene.runs.len());
-                self.run = self.scene.runs.get(at).map(|run| run.id().clone());
+            Pane::Runs | Pane::Waiting | Pane::Journal => {
+                let (at, count) = self.place();
+                self.select(moved(at, key, count));
             }
+        }
+    }
+
+    /// The chosen place of the pane that has the keys, and how many there are.
+    fn place(&self) -> (usize, usize) {
+        match self.focus {
+            Pane::Runs => (self.run_at(), self.scene.runs.len()),
+            Pane::Waiting => (self.item_at(), self.inbox.len()),
+            Pane::Journal => (self.decision_at(), self.scene.journal.len()),
+        }
+    }
+
+    /// Chooses a place of the pane that has the keys.
+    fn select(&mut self, at: usize) {
+        match self.focus {
+            Pane::Runs => self.run = self.scene.runs.get(at).map(|run| run.id().clone()),
             Pane::Waiting => {
-                let questions = self.scene.questions();
-                let at = moved(self.question_at(), key, questions.len());
-                self.question =
-                    questions.get(at).map(|asks| (asks.run.clone(), asks.question.id.clone()));
+                self.item = self.inbox.get(at).map(|item| (item.run.clone(), item.id.clone()));
             }
             Pane::Journal => {
-                let at = moved(self.decision_at(), key, self.scene.journal.len());
                 // At the top one follows what happens.
                 let chosen = self.scene.journal.get(at).filter(|_| at > 0);
                 self.decision = chosen.map(|form| form.seq);
             }
         }
+    }
+
+    /// What people call a run.
+    pub(super) fn title_of(&self, run: &str) -> String {
+        let known = self.scene.runs.iter().find(|known| known.id().as_str() == run);
+        let title = known.map(|known| known.run.record.title.trim());
+        title.filter(|title| !title.is_empty()).unwrap_or(run).to_owned()
     }
 
     /// The place of the chosen run.
@@ -288,11 +392,24 @@ impl Model {
         at.unwrap_or(0)
     }
 
-    /// The place of the chosen question.
-    pub(super) fn question_at(&self) -> usize {
-        let Some((run, id)) = &self.question else { return 0 };
-        let questions = self.scene.questions();
-        questions.iter().position(|asks| asks.run == *run && asks.question.id == *id).unwrap_or(0)
+    /// The place of what is chosen of what needs a person.
+    pub(super) fn item_at(&self) -> usize {
+        let Some((run, id)) = &self.item else { return 0 };
+        self.inbox.iter().position(|item| item.run == *run && item.id == *id).unwrap_or(0)
+    }
+
+    /// Takes what is chosen off the list, if it can be.
+    fn dismiss(&mut self) -> Option<Order> {
+        let item = self.inbox.get(self.item_at()).filter(|_| self.focus == Pane::Waiting);
+        let item = item.filter(|item| item.actions.contains(&InboxAction::Dismiss));
+        let order = item.and_then(|item| {
+            let (id, at) = (item.id.clone(), item.at);
+            Some(Order::Dismiss { run: RunId::new(&*item.run).ok()?, id, at })
+        });
+        if order.is_none() {
+            self.note = Some("nothing to dismiss here".to_owned());
+        }
+        order
     }
 
     /// The place of the chosen decision.
@@ -305,7 +422,10 @@ impl Model {
     pub(super) fn run_meant(&self) -> Option<Rc<Snapshot>> {
         match self.focus {
             Pane::Runs => self.scene.runs.get(self.run_at()).cloned(),
-            Pane::Waiting => self.scene.run(&self.question_meant()?.run).cloned(),
+            Pane::Waiting => {
+                let item = self.inbox.get(self.item_at())?;
+                self.scene.run(&RunId::new(&*item.run).ok()?).cloned()
+            }
             Pane::Journal => {
                 let form = self.scene.journal.get(self.decision_at())?;
                 self.scene.run(&RunId::new(&*form.run).ok()?).cloned()
@@ -317,7 +437,10 @@ impl Model {
     fn question_meant(&self) -> Option<Asks> {
         let mut questions = self.scene.questions().into_iter();
         match self.focus {
-            Pane::Waiting => questions.nth(self.question_at()),
+            Pane::Waiting => {
+                let item = self.inbox.get(self.item_at())?;
+                questions.find(|asks| item.is_question(&asks.run, &asks.question.id))
+            }
             Pane::Runs | Pane::Journal => {
                 let run = self.run_meant()?.id().clone();
                 questions.find(|asks| asks.run == run)
@@ -329,9 +452,9 @@ impl Model {
 impl Pane {
     fn next(self) -> Self {
         match self {
-            Self::Runs => Self::Waiting,
-            Self::Waiting => Self::Journal,
-            Self::Journal => Self::Runs,
+            Self::Waiting => Self::Runs,
+            Self::Runs => Self::Journal,
+            Self::Journal => Self::Waiting,
         }
     }
 }

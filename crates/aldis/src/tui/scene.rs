@@ -14,6 +14,7 @@ use aldis_store::{
     Cursor, Decision, DecisionFilter, RunFilter, RunId, RunSummary, Store, StoreError,
 };
 
+use crate::app::dismissed::Dismissed;
 use crate::view::wire::run::DecisionForm;
 
 /// How many runs that go on are shown, and how many that ended.
@@ -31,6 +32,8 @@ pub(crate) struct Scene {
     pub(crate) runs: Vec<Rc<Snapshot>>,
     /// What was decided, the latest first.
     pub(crate) journal: Vec<Rc<DecisionForm>>,
+    /// What somebody took off the list of what needs a person.
+    pub(crate) dismissed: Dismissed,
 }
 
 /// A question that waits for a human.
@@ -74,7 +77,8 @@ impl<'s> SceneReader<'s> {
     /// Reads everything, or about one run only.
     pub(crate) fn new(store: &'s dyn Store, only: Option<RunId>) -> Self {
         let (known, journal) = (BTreeMap::new(), VecDeque::new());
-        Self { store, only, known, journal, newest: Cursor::START, looked: None, stale: true }
+        let newest = Cursor::START;
+        Self { store, only, known, journal, newest, looked: None, stale: true }
     }
 
     /// Returns what there is to see, if that may have changed since the last look.
@@ -97,7 +101,13 @@ impl<'s> SceneReader<'s> {
         Ok(Some(Scene {
             runs: runs.iter().filter_map(|run| self.known.get(&run.id).cloned()).collect(),
             journal: self.journal.iter().cloned().collect(),
+            dismissed: Dismissed::read(self.store)?,
         }))
+    }
+
+    /// Shows everything anew at the next look.
+    pub(crate) fn forget(&mut self) {
+        self.stale = true;
     }
 
     /// Reads what was decided since. Returns whether anything was.

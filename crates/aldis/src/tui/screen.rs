@@ -1,14 +1,14 @@
 //! The terminal while the view is on it, and as it was afterwards, whatever happens.
 
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::panic;
 use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{
-    self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind,
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    Event, KeyEventKind,
 };
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
@@ -16,8 +16,6 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
 use super::model::ViewInput;
 
@@ -51,20 +49,25 @@ impl<W: Write> Screen<W> {
         self.terminal.draw(draw).map(drop)
     }
 
-    /// Returns what was typed or pasted within some time.
+    /// Takes the mouse, or leaves it to the terminal, which then selects text with it.
+    pub(super) fn mouse(&mut self, on: bool) -> io::Result<()> {
+        let out = self.terminal.backend_mut();
+        if on { execute!(out, EnableMouseCapture) } else { execute!(out, DisableMouseCapture) }
+    }
+
+    /// Returns what was typed, pasted or clicked within some time.
     ///
     /// # Errors
     ///
     /// Fails if the terminal is gone.
     pub(super) fn next(&self, patience: Duration) -> io::Result<Option<ViewInput>> {
-        // Waits here and not in crossterm, which reads the end of a closed terminal for ever.
-        wait(&io::stdin(), patience)?;
-        if !event::poll(Duration::ZERO)? {
+        if !wait(patience)? {
             return Ok(None);
         }
         Ok(match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => Some(ViewInput::Key(key)),
             Event::Paste(text) => Some(ViewInput::Paste(text)),
+            Event::Mouse(mouse) => Some(ViewInput::Mouse(mouse)),
             _ => None,
         })
     }
@@ -79,13 +82,18 @@ impl<W: Write> Drop for Screen<W> {
     }
 }
 
-/// Waits until something can be read, some time is over, or a signal came.
+/// Waits until there is an event, some time is over, or a signal came; returns whether there is one.
+/// Waits here and not in crossterm, which reads the end of a closed terminal for ever.
 ///
 /// # Errors
 ///
 /// Fails if the terminal was closed on its other side.
-fn wait(terminal: &impl AsFd, patience: Duration) -> io::Result<()> {
-    let mut ready = [PollFd::new(terminal, PollFlags::IN)];
+#[cfg(target_os = "linux")]
+fn wait(patience: Duration) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+    let terminal = io::stdin();
+    let mut ready = [PollFd::new(&terminal, PollFlags::IN)];
     let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
     match poll(&mut ready, Some(&patience)) {
         Ok(_) | Err(Errno::INTR) => {}
@@ -95,12 +103,19 @@ fn wait(terminal: &impl AsFd, patience: Duration) -> io::Result<()> {
     if ready[0].revents().intersects(gone) {
         return Err(io::Error::new(io::ErrorKind::BrokenPipe, "it is gone"));
     }
-    Ok(())
+    event::poll(Duration::ZERO)
+}
+
+/// The same where `poll` knows no terminals (macOS), or is not there (Windows).
+#[cfg(not(target_os = "linux"))]
+fn wait(patience: Duration) -> io::Result<bool> {
+    event::poll(patience)
 }
 
 /// Gives the terminal back as it was. Nobody is left to tell when that fails.
 fn restore(out: &mut impl Write) {
-    let _left = execute!(out, DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _left =
+        execute!(out, DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _cooked = disable_raw_mode();
 }
 

@@ -9,10 +9,12 @@ use unicode_width::UnicodeWidthChar as _;
 use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
+use super::timeline;
 use crate::view::display;
 use crate::view::run_view::{RunView, left};
 use crate::view::show;
 use crate::view::time::{ago, clock_time, elapsed, local};
+use crate::view::wire::card::{InboxItem, Need};
 use crate::view::wire::run::DecisionForm;
 use crate::view::wire::task::TaskLine;
 
@@ -22,22 +24,28 @@ const BAR: usize = 10;
 const BAR_FROM: u16 = 60;
 /// How wide the names of facts are.
 const LABEL: usize = 10;
-/// How much of a title is shown in a row.
+/// How much of a title is shown in a row, and in front of what was decided.
 const TITLE_MAX: usize = 80;
+const NAME_MAX: usize = 24;
 /// How much history of a channel is shown.
 const HISTORY_SHOWN: usize = 12;
+/// How many claims are shown with a run.
+const CLAIMS_SHOWN: usize = 5;
 /// How many decisions are shown with a run.
 const DECISIONS_SHOWN: usize = 20;
 /// What the keys do.
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 12] = [
     ("↑ ↓ j k", "move or scroll; also PgUp, PgDn, Home and End"),
     ("Tab ← →", "go to the next pane"),
     ("Enter", "open the run, answer the question, or show why it was decided"),
+    ("o", "show what the agents of the run write, and back"),
+    ("d", "dismiss what needs nobody any more"),
     ("Esc", "close what is open"),
     ("a", "answer the question"),
     ("p", "pause the run"),
     ("r", "resume the run"),
     ("x", "abort the run"),
+    ("m", "use the mouse here, or leave it to the terminal"),
     ("q", "quit"),
 ];
 /// Tasks by what somebody who watches wants to know first.
@@ -61,11 +69,14 @@ pub(super) fn run(
     width: u16,
 ) -> Vec<Line<'static>> {
     let mark = if view.live { palette.good("● ") } else { palette.dim("  ") };
-    let mut head = vec![mark, palette.strong(view.id.as_str())];
     // The name of a channel is its title.
-    if view.title != view.id.as_str() {
-        head.extend(after(palette.plain(display::excerpt(&view.title, TITLE_MAX)), palette));
+    let is_named = !view.title.is_empty() && view.title != view.id.as_str();
+    let title = if is_named { &view.title } else { view.id.as_str() };
+    let mut head = vec![mark, palette.strong(display::excerpt(title, TITLE_MAX))];
+    if is_named {
+        head.extend(after(palette.dim(view.id.as_str()), palette));
     }
+    head.extend(view.host.iter().flat_map(|host| after(palette.dim(host), palette)));
     let mut spans = vec![palette.plain("  ")];
     let bar = view.progress.filter(|_| view.live && width >= BAR_FROM).map(bar);
     spans.extend(bar.map(|bar| palette.good(bar)));
@@ -94,29 +105,29 @@ fn bar(percent: u8) -> String {
     format!("{}{} ", "█".repeat(full), "░".repeat(BAR - full))
 }
 
-/// A question in a line.
-pub(super) fn question(palette: Palette, now: Timestamp, asks: &Asks) -> Line<'static> {
+/// Something that needs a person in a line.
+pub(super) fn item(palette: Palette, now: Timestamp, item: &InboxItem) -> Line<'static> {
+    let mark = if item.need == Need::Question { "? " } else { "! " };
+    let task = item.task.as_deref().map(|task| format!(" {task}")).unwrap_or_default();
     Line::from(vec![
-        palette.warn("? "),
-        palette.strong(asks.run.as_str()),
-        palette.plain("  "),
-        palette.plain(asks.question.text.trim()),
-        palette.dim(format!("  {}", ago(now, asks.question.asked_at))),
+        palette.warn(mark),
+        palette.strong(format!("{}{task}", item.title)),
+        palette.dim(format!("  {}  ", item.need.label())),
+        palette.plain(item.text.lines().next().unwrap_or_default()),
+        palette.dim(format!("  {}", ago(now, item.at))),
     ])
 }
 
-/// A decision in a line.
-pub(super) fn decision(palette: Palette, form: &DecisionForm) -> Line<'static> {
-    let time = clock_time(form.at);
-    let task = form.task.as_deref().map(|task| format!(" {task}")).unwrap_or_default();
-    Line::from(vec![
-        palette.dim(time),
-        palette.plain("  "),
-        palette.strong(format!("{}{task}", form.run)),
-        palette.plain("  "),
-        palette.plain(&form.summary),
-        palette.dim(format!("  {}", form.rule)),
-    ])
+/// A decision in a line. `run` is what people call its run, where that has to be said.
+pub(super) fn decision(palette: Palette, form: &DecisionForm, run: Option<&str>) -> Line<'static> {
+    let mut spans = vec![palette.dim(clock_time(form.at))];
+    let run = run.map(|run| display::excerpt(run, NAME_MAX));
+    for name in run.into_iter().chain(form.task.clone()) {
+        spans.extend(after(palette.strong(name), palette));
+    }
+    spans.extend(after(palette.plain(&form.summary), palette));
+    spans.extend(after(palette.dim(&form.rule), palette));
+    Line::from(spans)
 }
 
 /// Why something was decided.
@@ -139,22 +150,31 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
         Over::Why { form, .. } => why(palette, form, width),
         Over::Run { run, .. } => match model.scene.run(run) {
             Some(known) => {
-                let mut lines = about(palette, model.now, &RunView::new(known, model.now), width);
+                let mut lines = told(model, &RunView::new(known, model.now), width);
                 lines.push(Line::default());
                 let journal = model.scene.journal.iter();
                 let own = journal.filter(|form| form.run == run.as_str()).take(DECISIONS_SHOWN);
-                lines.extend(own.map(|form| decision(palette, form)));
+                lines.extend(own.map(|form| decision(palette, form, None)));
                 lines
             }
             None => vec![Line::from(palette.dim("this run is no longer listed"))],
         },
+        Over::Output { run, .. } => {
+            let written = model.output.as_ref().filter(|(written, _)| written == run);
+            let lines = written.map(|(_, lines)| lines.as_slice()).unwrap_or_default();
+            if lines.is_empty() {
+                return vec![Line::from(palette.dim("Its agents wrote nothing yet that is kept."))];
+            }
+            lines.iter().flat_map(|line| wrapped(line, width, |text| palette.plain(text))).collect()
+        }
         Over::Answer { asks, text } => {
-            let mut lines = wrapped(&asks.question.text, width, |text| palette.plain(text));
+            let mut lines = asked(model, asks, width);
             lines.push(Line::default());
             let typed = wrapped(&format!("> {text}█"), width, |text| palette.strong(text));
             lines.extend(typed);
             lines.push(Line::default());
-            lines.push(Line::from(palette.dim("Enter to send, Esc to cancel")));
+            let options = if asks.question.options.is_empty() { "" } else { "Tab for an option, " };
+            lines.push(Line::from(palette.dim(format!("{options}Enter to send, Esc to cancel"))));
             lines
         }
         Over::Confirm { run, title, command } => {
@@ -166,13 +186,45 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
                 HumanCommand::Tell { .. } => "Tell",
             };
             let title = display::excerpt(title, TITLE_MAX);
-            let ask = format!("{verb} {run}: {title}?");
+            let ask = match title.is_empty() || title == run.as_str() {
+                true => format!("{verb} {run}?"),
+                false => format!("{verb} \"{title}\" ({run})?"),
+            };
             let mut lines = wrapped(&ask, width, |text| palette.warn(text));
             lines.push(Line::default());
             lines.push(Line::from(palette.dim("y to confirm, any other key to cancel")));
             lines
         }
     }
+}
+
+/// A question with what one should know to answer it.
+fn asked(model: &Model, asks: &Asks, width: usize) -> Vec<Line<'static>> {
+    let palette = model.palette;
+    let mut lines = wrapped(&model.title_of(asks.run.as_str()), width, |it| palette.strong(it));
+    lines.extend(wrapped(&asks.question.text, width, |text| palette.plain(text)));
+    lines.push(Line::default());
+    let item = model.inbox.iter().find(|item| item.is_question(&asks.run, &asks.question.id));
+    // What to type elsewhere is of no use here.
+    let context = item.into_iter().flat_map(|item| &item.context).filter(|it| it.label != "next");
+    lines.extend(context.flat_map(|it| fact(palette, &it.label, &it.text, width)));
+    for (at, option) in asks.question.options.iter().enumerate() {
+        let label = if at == 0 { "options" } else { "" };
+        lines.extend(fact(palette, label, option, width));
+    }
+    lines
+}
+
+/// Everything about a run, and what happened in it as far as that was read.
+pub(super) fn told(model: &Model, view: &RunView, width: usize) -> Vec<Line<'static>> {
+    let palette = model.palette;
+    let mut lines = about(palette, model.now, view, width);
+    if let Some((_, story)) = model.story.as_ref().filter(|(told, _)| *told == view.id) {
+        lines.extend(timeline::lines(palette, &story.timeline, width));
+        let claims = story.claims.iter().rev().take(CLAIMS_SHOWN);
+        lines.extend(claims.flat_map(|claim| timeline::claim(palette, claim, width)));
+    }
+    lines
 }
 
 fn help(palette: Palette, width: usize) -> Vec<Line<'static>> {
@@ -222,14 +274,22 @@ pub(super) fn about(
 }
 
 fn task(palette: Palette, now: Timestamp, task: &TaskLine) -> Line<'static> {
+    let at = match &task.worker {
+        _ if task.queued => " waits for a worker".to_owned(),
+        Some(worker) => format!(" on {worker}"),
+        None => String::new(),
+    };
     let agent = task.role.as_ref().zip(task.since);
-    let agent = agent.map(|(role, since)| format!("  {role} {}", elapsed(now.since(since))));
+    let agent = agent.map(|(role, since)| format!("  {role}{at} {}", elapsed(now.since(since))));
+    let is_named = !task.title.is_empty() && task.title != task.task;
+    let title = if is_named { &task.title } else { &task.task };
+    let round = if task.round > 0 { format!("  round {}", task.round) } else { String::new() };
     let progress = task.progress.as_deref().map(|text| format!("  {text}")).unwrap_or_default();
     Line::from(vec![
         palette.tone(show::task_tone(&task.status), format!("{:<17} ", task.status)),
-        palette.plain(format!("round {}  ", task.round)),
-        palette.strong(format!("{:<12} ", task.task)),
-        palette.plain(display::excerpt(&task.title, TITLE_MAX)),
+        palette.strong(display::excerpt(title, TITLE_MAX)),
+        palette.dim(if is_named { format!("  {}", task.task) } else { String::new() }),
+        palette.plain(round),
         palette.dim(agent.unwrap_or_default()),
         palette.dim(progress),
     ])

@@ -1,7 +1,9 @@
 //! What passes before whoever watches a run or a delivery.
 
+pub(crate) mod attached;
 pub(crate) mod delivery;
 pub(crate) mod run;
+mod status_line;
 pub(crate) mod tools;
 
 use std::io::Write;
@@ -66,7 +68,7 @@ impl Detail {
 }
 
 /// Where a run is shown: lines that stay and, on a terminal, some at the bottom that are drawn anew.
-struct Output {
+struct RunOutput {
     out: Box<dyn Write>,
     options: OutputOptions,
     paint: Paint,
@@ -111,7 +113,7 @@ struct End<'e> {
     more: String,
 }
 
-impl Output {
+impl RunOutput {
     fn new(out: Box<dyn Write>, options: OutputOptions, indent: usize) -> Self {
         let bottom = if options.terminal && !options.json {
             let style = ProgressStyle::with_template("{msg}");

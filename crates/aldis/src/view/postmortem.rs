@@ -1,5 +1,9 @@
 //! What people read of a postmortem: the outcome, the sessions that need a look, and where to look.
 
+mod outline;
+
+pub(crate) use self::outline::blocks;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,8 +13,10 @@ use aldis_signal::time::Timestamp;
 
 use super::display::{excerpt, line as shown};
 use super::paint::Paint;
-use super::time::{clock_time, counted, local, rough};
-use super::wire::postmortem::{Claim, Incident, IncidentKind, PostmortemLine, Verdict};
+use super::time::{clock_time, counted, moment, rough};
+use super::wire::postmortem::{
+    ClaimCounts, ClaimVerdict, Incident, IncidentKind, JudgedClaim, PostmortemLine,
+};
 
 /// Something to look at: how bad, the sentence, and the line of the file.
 #[derive(Debug)]
@@ -32,42 +38,51 @@ pub(crate) struct Summary<'s> {
 impl PostmortemLine {
     /// Returns whether something failed or was not what it was said to be.
     pub(crate) fn has_failure(&self) -> bool {
-        self.contradicted() > 0 || self.findings.iter().any(|finding| finding.failure)
-    }
-
-    fn contradicted(&self) -> usize {
-        self.claims.iter().filter(|claim| claim.verdict == Verdict::Contradicted).count()
+        self.claim_counts.contradicted > 0 || self.findings.iter().any(|finding| finding.failure)
     }
 
     /// Returns the name of the project, else of the file.
     pub(crate) fn name(&self) -> String {
         let path = Path::new(self.directory.as_deref().unwrap_or(&self.file));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.unwrap_or_else(|| path.display().to_string())
+        let parent = path.parent().and_then(Path::file_name).map(|it| it.to_string_lossy());
+        match (name, parent) {
+            // The work tree of a task in a delivery has a number, in a folder named after the run.
+            (Some(name), Some(parent)) if name.bytes().all(|it| it.is_ascii_digit()) => {
+                format!("{parent}/{name}")
+            }
+            (Some(name), _) => name,
+            (None, _) => path.display().to_string(),
+        }
     }
 
     /// Returns what somebody should look at, the worst first.
     pub(crate) fn remarks(&self) -> Vec<Remark> {
-        let untrue = self.claims.iter().filter(|claim| claim.verdict == Verdict::Contradicted);
+        let untrue = self.claims.iter().filter(|claim| claim.verdict == ClaimVerdict::Contradicted);
         let mut remarks: Vec<Remark> = untrue.filter_map(contradicted).collect();
         remarks.extend(self.findings.iter().map(incident));
         remarks
     }
 
+    /// Returns how many more there are of what somebody should look at than are listed.
+    pub(crate) fn unlisted(&self) -> u64 {
+        let untrue = self.claims.iter().filter(|claim| claim.verdict == ClaimVerdict::Contradicted);
+        let listed = untrue.count() as u64;
+        self.findings_unlisted + self.claim_counts.contradicted.saturating_sub(listed)
+    }
+
     /// Says what became of the claims, if there were any.
     pub(crate) fn claims_words(&self) -> Option<String> {
-        let mut counts = BTreeMap::<Verdict, u64>::new();
-        for claim in &self.claims {
-            *counts.entry(claim.verdict).or_default() += 1;
-        }
-        let words = counts.into_iter().map(|(verdict, count)| match verdict {
-            Verdict::Contradicted => format!("{count} contradicted by a failed check"),
-            Verdict::Unchecked => format!("{count} without any check"),
-            Verdict::Outdated => format!("{count} with files written after the checks"),
-            Verdict::Confirmed => format!("{count} confirmed by passed checks"),
-        });
-        let words: Vec<String> = words.collect();
-        let total = counted(self.claims.len() as u64, "claim");
+        let ClaimCounts { contradicted, unchecked, outdated, confirmed } = self.claim_counts;
+        let words = [
+            (contradicted, "contradicted by a failed check"),
+            (unchecked, "without any check"),
+            (outdated, "with files written after the checks"),
+            (confirmed, "confirmed by passed checks"),
+        ];
+        let words = words.iter().filter(|(count, _)| *count > 0);
+        let words: Vec<String> = words.map(|(count, what)| format!("{count} {what}")).collect();
+        let total = counted(contradicted + unchecked + outdated + confirmed, "claim");
         (!words.is_empty()).then(|| format!("{total} of done: {}", words.join(", ")))
     }
 
@@ -75,7 +90,7 @@ impl PostmortemLine {
     pub(crate) fn figures(&self, now: Timestamp) -> Vec<String> {
         let mut figures = vec![self.host.clone()];
         if let Some((began, ended)) = self.began.zip(self.ended) {
-            figures.push(format!("{} to {}", moment(began, now), clock_time(ended)));
+            figures.push(format!("{} to {}", moment(now, began), clock_time(ended)));
         }
         if self.waited_seconds >= 60 {
             figures.push(format!("waited {}", span(self.waited_seconds)));
@@ -100,9 +115,9 @@ impl Summary<'_> {
             return format!("No failures in {} ({}).", counted(all, "session"), self.window);
         }
         let mut parts = Vec::new();
-        let untrue: usize = self.sessions.iter().map(PostmortemLine::contradicted).sum();
+        let untrue: u64 = self.sessions.iter().map(|line| line.claim_counts.contradicted).sum();
         if untrue > 0 {
-            let claims = counted(untrue as u64, "claim");
+            let claims = counted(untrue, "claim");
             parts.push(format!("{claims} of done contradicted by a failed check"));
         }
         let failed = |kinds: &[IncidentKind]| {
@@ -200,15 +215,16 @@ impl Summary<'_> {
             writeln!(out, "  {sign} {}", shown(sentence))?;
             writeln!(out, "      {}", paint.place(format_args!("{}:{at}", shown(&line.file))))?;
         }
-        if remarks.len() > REMARKS_MAX {
-            writeln!(out, "  and {} more; --json lists them all", remarks.len() - REMARKS_MAX)?;
+        let more = remarks.len().saturating_sub(REMARKS_MAX) as u64 + line.unlisted();
+        if more > 0 {
+            writeln!(out, "  and {more} more; --html and --json list them")?;
         }
         Ok(())
     }
 }
 
 /// A claim that a check says is not true.
-fn contradicted(claim: &Claim) -> Option<Remark> {
+fn contradicted(claim: &JudgedClaim) -> Option<Remark> {
     let check = claim.check.as_ref()?;
     let before = claim
         .at
@@ -268,11 +284,6 @@ fn incident(incident: &Incident) -> Remark {
     Remark { failure, sentence, line }
 }
 
-/// The time of day, with the date where it is not today's.
-fn moment(at: Timestamp, now: Timestamp) -> String {
-    if now.since(at) < DAY { clock_time(at) } else { local(at) }
-}
-
 fn span(seconds: u64) -> String {
     rough(Duration::from_secs(seconds))
 }
@@ -290,7 +301,6 @@ fn short(count: u64) -> String {
     }
 }
 
-const DAY: Duration = Duration::from_secs(86_400);
 /// How many sessions are listed of which there is nothing to tell.
 const QUIET_MAX: usize = 20;
 /// How many remarks are written of one session.

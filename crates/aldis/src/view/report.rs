@@ -1,23 +1,21 @@
 //! What happened in a run, told from what was decided: claims and their fates, questions, waits, and
 //! the rows of its timeline. Works for every machine, since what a rule means for that is a table.
 
-mod html;
-mod markdown;
 mod outline;
 mod rules;
 
-pub(crate) use self::html::html;
-pub(crate) use self::markdown::markdown;
+pub(crate) use self::outline::outline;
 
 use std::collections::BTreeMap;
 
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 
-use self::rules::{Change, RuleFacts};
-use super::timeline::{Lane, Mark, MarkKind, Span, SpanKind, Timeline};
+use self::rules::{RuleFacts, SpanChange};
+use super::timeline::{Lane, MarkKind, Span, SpanKind, Timeline, TimelineMark};
 use super::wire::report::{ClaimFate, ReportClaim, ReportForm, ReportQuestion, ReportWait};
 use super::wire::run::DecisionForm;
+use super::wire::task::TaskLine;
 
 /// How much of a check's output is shown.
 const OUTPUT_LINES: usize = 12;
@@ -32,7 +30,7 @@ const WHOLE: [(&str, &str); 4] = [
 const DECISIONS_MAX: usize = 200;
 
 /// What was decided, told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) claims: Vec<ReportClaim>,
     pub(crate) questions: Vec<ReportQuestion>,
@@ -43,64 +41,72 @@ pub(crate) struct History {
 }
 
 /// The rows of the timeline, by task; the run itself has none.
-type Lanes = BTreeMap<Option<String>, Row>;
+type Lanes = BTreeMap<Option<String>, LaneRow>;
 
-#[derive(Debug, Default)]
-struct Row {
+#[derive(Clone, Debug, Default)]
+struct LaneRow {
     lane: Lane,
-    /// What goes on now: since when, what, and its title.
-    open: Option<(Timestamp, SpanKind, String)>,
+    /// What goes on now, from its beginning.
+    open: Option<Span>,
 }
 
 impl History {
-    /// Tells decisions, oldest first, of a run that was last active at a time. `answers` are what humans
-    /// answered, and when.
-    pub(crate) fn new(
-        decisions: Vec<DecisionForm>,
-        ended: Timestamp,
-        answers: &BTreeMap<Timestamp, String>,
-    ) -> Self {
-        let mut history = Self::default();
-        for decision in decisions {
-            history.decision(&decision, answers);
-            if rules::facts(&decision.rule).matters && history.decisions.len() < DECISIONS_MAX {
-                history.decisions.push(decision);
-            }
-        }
-        let lanes: Vec<Option<String>> = history.lanes.keys().cloned().collect();
-        lanes.iter().for_each(|task| history.close(task, ended));
-        history
-    }
-
-    fn decision(&mut self, form: &DecisionForm, answers: &BTreeMap<Timestamp, String>) {
-        let RuleFacts { change, mark, claim, question, .. } = rules::facts(&form.rule);
+    /// Tells the next decision.
+    pub(crate) fn add(&mut self, form: DecisionForm) {
+        let RuleFacts { change, mark, claim, question, matters } = rules::facts(&form.rule);
+        let decision = Some(form.seq);
         match change {
-            Some(Change::To(kind)) => {
+            Some(SpanChange::To(kind)) => {
                 self.close(&form.task, form.at);
-                self.row(&form.task).open = Some((form.at, kind, form.summary.clone()));
+                let (from, title) = (form.at, form.summary.clone());
+                self.row(&form.task).open = Some(Span { from, to: from, kind, title, decision });
             }
-            Some(Change::End) => self.close(&form.task, form.at),
+            Some(SpanChange::End) => self.close(&form.task, form.at),
             None => {}
         }
         if let Some(kind) = mark {
             let title = format!("{} ({})", form.summary, redact(&form.because));
-            self.row(&form.task).lane.marks.push(Mark { at: form.at, kind, title });
+            self.row(&form.task).lane.marks.push(TimelineMark {
+                at: form.at,
+                kind,
+                title,
+                decision,
+            });
         }
         if let Some(fate) = claim {
-            self.claim(form, fate);
+            self.claim(&form, fate);
         }
         match question {
-            Some(rules::Question::Asked) => self.questions.push(ReportQuestion {
+            Some(rules::QuestionChange::Asked) => self.questions.push(ReportQuestion {
                 id: None,
                 task: form.task.clone(),
                 at: form.at,
-                text: redact(asked(form)).into_owned(),
+                text: redact(asked(&form)).into_owned(),
                 answered: None,
                 answer: None,
             }),
-            Some(rules::Question::Answered) => self.answered(form, answers),
+            Some(rules::QuestionChange::Answered) => self.answered(&form),
             None => {}
         }
+        if matters && self.decisions.len() < DECISIONS_MAX {
+            self.decisions.push(form);
+        }
+    }
+
+    /// Ends what still goes on, of a run that was last active at this time. `answers` are what humans
+    /// answered, and when.
+    pub(crate) fn finish(
+        mut self,
+        ended: Timestamp,
+        answers: &BTreeMap<Timestamp, String>,
+    ) -> Self {
+        let lanes: Vec<Option<String>> = self.lanes.keys().cloned().collect();
+        lanes.iter().for_each(|task| self.close(task, ended));
+        for question in self.questions.iter_mut().filter(|question| question.answer.is_none()) {
+            let answer = question.answered.and_then(|at| answers.get(&at));
+            question.answer = answer.map(|answer| redact(answer).into_owned());
+        }
+        self
     }
 
     /// Notes a claim, or what became of the last one about the same task.
@@ -115,6 +121,7 @@ impl History {
         };
         if let (Some(claim), false) = (open, fate == ClaimFate::Open) {
             (claim.fate, claim.because, claim.output) = (fate, because, output);
+            claim.decision = Some(form.seq);
             return;
         }
         // A verdict about nothing that was claimed tells of no claim.
@@ -128,62 +135,64 @@ impl History {
             fate,
             because,
             output,
+            decision: Some(form.seq),
         });
     }
 
-    fn answered(&mut self, form: &DecisionForm, answers: &BTreeMap<Timestamp, String>) {
+    fn answered(&mut self, form: &DecisionForm) {
         let open = |it: &&mut ReportQuestion| it.answered.is_none() && it.task == form.task;
         if let Some(question) = self.questions.iter_mut().find(open) {
             let said = form.evidence.iter().find(|seen| seen.what == "said");
-            let answer =
-                said.map(|said| said.quote.clone()).or_else(|| answers.get(&form.at).cloned());
             question.answered = Some(form.at);
-            question.answer = answer.map(|answer| redact(&answer).into_owned());
+            question.answer = said.map(|said| redact(&said.quote).into_owned());
         }
     }
 
-    fn row(&mut self, task: &Option<String>) -> &mut Row {
+    fn row(&mut self, task: &Option<String>) -> &mut LaneRow {
         self.lanes.entry(task.clone()).or_default()
     }
 
     /// Ends what goes on in a row.
     fn close(&mut self, task: &Option<String>, now: Timestamp) {
-        let Some((from, kind, title)) = self.row(task).open.take() else { return };
-        match kind {
-            SpanKind::Work => self.worked_seconds += now.since(from).as_secs(),
+        let Some(span) = self.row(task).open.take() else { return };
+        match span.kind {
+            SpanKind::Work => self.worked_seconds += now.since(span.from).as_secs(),
             SpanKind::Check => {}
             SpanKind::Wait => self.waits.push(ReportWait {
-                from,
+                from: span.from,
                 until: now,
                 task: task.clone(),
-                what: redact(&title).into_owned(),
+                what: redact(&span.title).into_owned(),
             }),
         }
-        self.row(task).lane.spans.push(Span { from, to: now, kind, title });
+        self.row(task).lane.spans.push(Span { to: now, ..span });
+    }
+
+    /// Returns the rows of the timeline. They have the titles of their tasks.
+    pub(crate) fn rows(self, machine: &str, tasks: &[TaskLine]) -> Vec<Lane> {
+        let title = |task: &Option<String>| match task {
+            None => WHOLE.iter().find(|it| it.0 == machine).map_or("", |it| it.1).to_owned(),
+            Some(id) => {
+                let task = tasks.iter().find(|task| task.task == *id);
+                task.map(|task| &task.title).filter(|it| !it.is_empty()).unwrap_or(id).clone()
+            }
+        };
+        let lanes = self.lanes.into_iter();
+        lanes.map(|(task, row)| Lane { label: title(&task), task, ..row.lane }).collect()
     }
 
     /// Returns the timeline of a run. Rows have the titles of their tasks.
     pub(crate) fn timeline(self, form: &ReportForm) -> Timeline {
-        let title = |task: &Option<String>| match task {
-            None => WHOLE.iter().find(|it| it.0 == form.machine).map_or("", |it| it.1).to_owned(),
-            Some(id) => {
-                let task = form.tasks.iter().find(|task| task.task == *id);
-                task.map(|task| &task.title).filter(|it| !it.is_empty()).unwrap_or(id).clone()
-            }
-        };
-        let mut lanes: Vec<Lane> = self
-            .lanes
-            .into_iter()
-            .map(|(task, row)| Lane { label: title(&task), ..row.lane })
-            .collect();
-        let commits = form.commits.iter().rev().map(|commit| Mark {
+        let mut lanes = self.rows(&form.machine, &form.tasks);
+        let commits = form.commits.iter().rev().map(|commit| TimelineMark {
             at: commit.at,
             kind: MarkKind::Note,
             title: format!("{} {}", commit.id, commit.subject),
+            decision: None,
         });
-        let marks: Vec<Mark> = commits.collect();
+        let marks: Vec<TimelineMark> = commits.collect();
         if !marks.is_empty() {
-            lanes.push(Lane { label: "commits".to_owned(), spans: Vec::new(), marks });
+            lanes.push(Lane { label: "commits".to_owned(), marks, ..Lane::default() });
         }
         Timeline { from: form.began, to: form.ended, lanes }
     }

@@ -1,6 +1,7 @@
 //! What people are shown of a run. `status`, `why`, the live view and `watch` render a [`RunView`], and
 //! the forms for programs take their sentences from it, so that every surface says the same.
 
+use std::path::Path;
 use std::time::Duration;
 
 use aldis_engine::{OpenQuestion, Snapshot, State};
@@ -11,14 +12,17 @@ use aldis_process::{LeaseHolder, Liveness};
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, Run, RunId};
+use serde::Deserialize;
 
 use super::paint::Tone;
 use super::time::{ago, clock_time, counted, elapsed, relative};
 use super::wire::task::TaskLine;
-use super::{display, show};
+use super::{display, fleet, show};
 
 /// How much of a title stands in a sentence.
 const TITLE_MAX: usize = 60;
+/// How late a server may be with the end of a turn: longer than any that is only busy.
+const SERVER_LATE: Duration = Duration::from_secs(60);
 /// How much of a claim is quoted.
 const QUOTE_MAX: usize = 80;
 
@@ -28,6 +32,12 @@ pub(crate) struct RunView {
     pub(crate) id: RunId,
     pub(crate) title: String,
     pub(crate) project: String,
+    /// Which machine drives it.
+    pub(crate) machine: String,
+    /// What its agents run in: a host, else the user's own program.
+    pub(crate) host: Option<String>,
+    /// What its agents have cost, as far as their hosts report it.
+    pub(crate) cost: run::Usage,
     /// Whether it has not ended.
     pub(crate) live: bool,
     /// Whether it needs a process, and none is there.
@@ -42,7 +52,7 @@ pub(crate) struct RunView {
     pub(crate) stagnation: Option<Level>,
     /// The last sign that the work moves, where one is looked for.
     pub(crate) last_activity: Option<Timestamp>,
-    /// When the current turn is over.
+    /// When the current turn of a channel is over.
     pub(crate) deadline: Option<Timestamp>,
     /// The last claim that did not count and why, unless the run ended well.
     pub(crate) refused: Option<String>,
@@ -66,6 +76,9 @@ impl RunView {
             id: id.clone(),
             title: run.record.title.trim().lines().next().unwrap_or_default().to_owned(),
             project: run.record.project.clone(),
+            machine: run.record.machine.clone(),
+            host: started_with(snapshot),
+            cost: run::Usage::default(),
             live: run.record.active,
             unsupervised: false,
             status: (Tone::Bad, "unreadable".to_owned()),
@@ -83,23 +96,34 @@ impl RunView {
         };
         match &snapshot.state {
             State::Delivery(state) => view.delivery(now, state, run.updated),
-            State::Phases(state) => view.phases(state),
+            State::Phases(state) => view.phases(now, state),
             State::Run(state) => view.supervised(now, state),
             State::Turns(state) => view.channel(state),
             State::Unreadable(detail) => view.detail = format!(": {detail}"),
         }
         if view.live && snapshot.lease_read && !is_supervised(run, now) {
-            view.unsupervised = true;
-            view.status = (Tone::Warn, "unsupervised".to_owned());
             let since = view.last_activity.map(|at| format!(", last activity {}", ago(now, at)));
-            view.detail = format!(": its process is gone{}", since.unwrap_or_default());
+            view.abandon(format!(": its process is gone{}", since.unwrap_or_default()));
             let command = continue_command(run);
             view.remedy = Some(match view.questions.first() {
                 Some(question) => format!("`aldis answer {} TEXT`, then `{command}`", question.id),
                 None => format!("continue it with `{command}`, or end it with `aldis abort {id}`"),
             });
         }
+        // Servers hold no lease for each of their channels. One that lives ends a turn in time.
+        let overdue = view.deadline.filter(|due| now.since(*due) > SERVER_LATE);
+        if let (true, Some(due)) = (view.live, overdue) {
+            view.abandon(format!(": no server ended the turn that ran out {}", ago(now, due)));
+            view.remedy = Some(format!("start a server with `{}`", continue_command(run)));
+        }
         view
+    }
+
+    /// Says that nobody coordinates it.
+    fn abandon(&mut self, detail: String) {
+        self.unsupervised = true;
+        self.status = (Tone::Warn, "unsupervised".to_owned());
+        self.detail = detail;
     }
 
     /// Returns its id and what people call it, for a sentence.
@@ -146,7 +170,8 @@ impl RunView {
         self.last_activity = Some(state.monitor().last_progress());
         self.facts.extend(state.phase().map(|phase| ("phase", phase.to_owned())));
         self.facts.push(("worked", elapsed(Duration::from_millis(state.worked(now)))));
-        let cost = state.cost();
+        self.cost = state.cost();
+        let cost = self.cost;
         if cost != run::Usage::default() {
             self.facts.push(("cost", format!("{}, {} tokens", show::dollars(cost), cost.tokens)));
         }
@@ -167,19 +192,28 @@ impl RunView {
         self.refused = run_refusal(state);
     }
 
-    fn phases(&mut self, state: &phases::State) {
+    fn phases(&mut self, now: Timestamp, state: &phases::State) {
         self.live = state.is_live();
-        let phase = &state.phase;
-        let success = state.exit_reason.is_some_and(phases::ExitReason::is_success);
-        (self.status, self.detail) = match state.exit_reason {
+        let phase = state.phase();
+        let success = state.exit_reason().is_some_and(phases::ExitReason::is_success);
+        (self.status, self.detail) = match state.exit_reason() {
             _ if self.live => {
-                let count = format!(", iteration {} of {}", state.iteration, state.max_iterations);
-                let status = match (state.paused, state.block_limit.capped) {
+                let count =
+                    format!(", iteration {} of {}", state.iteration(), state.max_iterations());
+                let status = match (state.is_paused(), state.block_limit().capped) {
                     (true, _) => (Tone::Warn, format!("paused in phase {phase}")),
                     _ if state.question().is_some() => {
                         (Tone::Warn, format!("needs you in phase {phase}"))
                     }
-                    (false, true) => (Tone::Warn, format!("let go in phase {phase}")),
+                    _ if state.checks().claim.is_some() => {
+                        (Tone::Strong, format!("phase {phase}, its claim is being checked"))
+                    }
+                    _ if state.parked().is_some_and(|parked| parked.until.is_some()) => {
+                        (Tone::Warn, format!("waits for a limit in phase {phase}"))
+                    }
+                    (false, true) => {
+                        (Tone::Warn, format!("stopped in phase {phase}, not complete"))
+                    }
                     (false, false) => (Tone::Strong, format!("phase {phase}")),
                 };
                 (status, count)
@@ -188,22 +222,25 @@ impl RunView {
                 ((Tone::Good, "complete".to_owned()), format!(" ({})", reason.as_str()))
             }
             reason => {
-                let phase = state.failed_in.as_ref().unwrap_or(phase);
+                let phase = state.failed_in().unwrap_or(phase);
                 let reason = reason.map(|reason| format!(" ({})", reason.as_str()));
                 let detail = format!(" in phase {phase}{}", reason.unwrap_or_default());
                 ((Tone::Bad, "ended".to_owned()), detail)
             }
         };
-        self.last_activity = state.last_activity;
-        let session = state.session.clone().or_else(|| {
+        self.last_activity = state.last_activity();
+        let session = state.session().map(str::to_owned).or_else(|| {
             let next = "none yet; the next session that stops in this project";
             self.live.then(|| next.to_owned())
         });
         self.facts.extend(session.map(|session| ("session", session)));
-        let error = state.last_error.as_ref();
+        let until = state.parked().and_then(|parked| parked.until);
+        let over = until.map(|at| format!("over at {} ({})", clock_time(at), relative(now, at)));
+        self.facts.extend(over.map(|over| ("limit", over)));
+        let error = state.last_error();
         self.facts
             .extend(error.map(|error| ("error", format!("{} ({})", error.message, error.phase))));
-        self.remedy = match (self.live, state.paused, state.block_limit.capped) {
+        self.remedy = match (self.live, state.is_paused(), state.block_limit().capped) {
             (true, true, _) => Some(format!("`aldis resume {}`", self.id)),
             _ if state.question().is_some() => {
                 state.question().map(|question| format!("`aldis answer {} TEXT`", question.id))
@@ -216,19 +253,27 @@ impl RunView {
             }
         };
         if !success {
-            self.refused = state.last_refused.as_ref().map(refusal);
+            self.refused = state.last_refused().map(refusal);
         }
     }
 
     fn delivery(&mut self, now: Timestamp, state: &delivery::State, updated: Timestamp) {
         let (tally, run) = (show::tally(state), state.run());
         self.live = state.ending().is_none();
-        let working = u64::try_from(run.agents.len()).unwrap_or(u64::MAX);
+        let queued = run.agents.values().filter(|agent| agent.queued).count();
+        let working = u64::try_from(run.agents.len() - queued).unwrap_or(u64::MAX);
+        let queued = match queued {
+            0 => String::new(),
+            1 => ", 1 waits for a worker".to_owned(),
+            count => format!(", {count} wait for a worker"),
+        };
         (self.status, self.detail) = match state.ending() {
             None if run.paused => ((Tone::Warn, "paused".to_owned()), format!(", {tally}")),
             None => {
                 let agents = counted(working, "agent");
-                ((Tone::Strong, "delivering".to_owned()), format!(", {tally}, {agents} at work"))
+                let at = fleet::at_workers(state);
+                let how = format!(", {tally}, {agents} at work{at}{queued}");
+                ((Tone::Strong, "delivering".to_owned()), how)
             }
             Some(delivery::Ending::Complete) => {
                 ((Tone::Good, "complete".to_owned()), format!(", {tally}"))
@@ -240,7 +285,9 @@ impl RunView {
         let percent = (complete * 100).checked_div(state.tasks().len());
         self.progress = percent.and_then(|percent| u8::try_from(percent).ok());
         self.facts.push(("started", ago(now, run.started_at)));
-        self.facts.extend(show::spent(run.spent).map(|spent| ("cost", spent)));
+        self.cost = run.spending.spent;
+        self.facts.extend(show::spent(run.spending.spent).map(|spent| ("cost", spent)));
+        self.facts.extend(fleet::workers(state).map(|workers| ("workers", workers)));
         self.tasks =
             state.tasks().iter().map(|task| TaskLine::new(&self.id, state, task)).collect();
         // A plan without a heading is called by its first task.
@@ -263,10 +310,10 @@ impl RunView {
     }
 
     fn channel(&mut self, state: &turns::State) {
-        self.live = !state.closed;
-        let holder = state.holder.turn().map_or("nobody", |turn| &turn.agent);
-        let (tone, text) = match &state.holder {
-            TurnHolder::Nobody if state.closed => (Tone::Dim, "closed".to_owned()),
+        self.live = !state.is_closed();
+        let holder = state.holder().turn().map_or("nobody", |turn| &turn.agent);
+        let (tone, text) = match state.holder() {
+            TurnHolder::Nobody if state.is_closed() => (Tone::Dim, "closed".to_owned()),
             TurnHolder::Nobody => (Tone::Warn, "nobody has the turn".to_owned()),
             TurnHolder::Active(_) => (Tone::Strong, format!("{holder}'s turn")),
             TurnHolder::Interrupted { asked, .. } => {
@@ -275,18 +322,18 @@ impl RunView {
             TurnHolder::Paused { why, .. } => (Tone::Warn, format!("paused: {why}")),
         };
         self.status = (tone, text);
-        if let Some(turn) = state.holder.active() {
-            self.detail = format!(" (turn {})", state.turn);
+        if let Some(turn) = state.holder().active() {
+            self.detail = format!(" (turn {})", state.turn());
             self.deadline = Some(turn.deadline);
         }
         let mark = |agent: &String| {
             if agent == holder { format!("[{agent}]") } else { agent.clone() }
         };
-        let queue: Vec<String> = state.queue.iter().map(mark).collect();
+        let queue: Vec<String> = state.queue().iter().map(mark).collect();
         self.facts.push(("queue", queue.join(", ")));
-        let paused = matches!(state.holder, TurnHolder::Paused { .. });
+        let paused = matches!(state.holder(), TurnHolder::Paused { .. });
         self.remedy = paused.then(|| format!("`aldis resume {}`", self.id));
-        let history = state.history.iter().rev().map(|entry| {
+        let history = state.history().iter().rev().map(|entry| {
             let reason = entry.reason.map(|reason| format!(" ({})", spoken(reason.as_str())));
             let text = format!("{} {}", spoken(&entry.event), entry.agent);
             (entry.at, text + &reason.unwrap_or_default())
@@ -295,10 +342,35 @@ impl RunView {
     }
 }
 
-/// Whether whoever must coordinate a run is there: of a run that a process drives, whoever holds its
-/// lease.
+/// What the agents of a run are started with: the name of a host, else of the user's own program.
+fn started_with(snapshot: &Snapshot) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Host {
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct Launch {
+        #[serde(default)]
+        command: Vec<String>,
+        #[serde(default)]
+        host: Option<Host>,
+    }
+    let began = match &snapshot.state {
+        State::Run(state) => Some(&*state.setup().launch),
+        _ => None,
+    };
+    let launch: Launch = serde_json::from_str(snapshot.launch.as_deref().or(began)?).ok()?;
+    let program = || {
+        let program = Path::new(launch.command.first()?).file_name()?;
+        Some(program.to_string_lossy().into_owned())
+    };
+    launch.host.map(|host| host.name).or_else(program)
+}
+
+/// Whether whoever must coordinate a run is there: of a run that a process or workers drive, whoever
+/// holds its lease.
 pub(crate) fn is_supervised(run: &Run, now: Timestamp) -> bool {
-    if run.record.driver != Driver::Process {
+    if !matches!(run.record.driver, Driver::Process | Driver::Worker) {
         return true;
     }
     let Some(lease) = &run.lease else { return false };
@@ -311,9 +383,13 @@ pub(crate) fn is_supervised(run: &Run, now: Timestamp) -> bool {
     }
 }
 
-/// The command that continues a run of a process.
+/// The command that continues a run, or serves a channel.
 pub(crate) fn continue_command(run: &Run) -> String {
-    let command = if run.record.machine == "delivery" { "deliver" } else { "run" };
+    let command = match &*run.record.machine {
+        "turns" => return "aldis serve".to_owned(),
+        "delivery" => "deliver",
+        _ => "run",
+    };
     format!("aldis {command} --continue {}", run.id)
 }
 
@@ -325,10 +401,11 @@ pub(crate) fn run_status(now: Timestamp, state: &run::State) -> (Tone, String) {
         run::Status::Working => (Tone::Strong, "working"),
         run::Status::Looking => (Tone::Strong, "inspecting the work tree"),
         run::Status::Checking => (Tone::Strong, "verifying the done claim"),
+        run::Status::Preparing => (Tone::Strong, "checking before the work starts"),
         run::Status::Paused { stagnated: true } => (Tone::Warn, "paused: no progress"),
         run::Status::Paused { stagnated: false } => (Tone::Warn, "paused"),
         run::Status::Ended { ending: run::Ending::Done } => (Tone::Good, "done"),
-        run::Status::Ended { ending } => return (Tone::Bad, spoken(ending.as_str())),
+        run::Status::Ended { ending } => return (Tone::Bad, ending_words(*ending)),
         run::Status::Asking => (Tone::Warn, "waiting for your answer"),
         run::Status::Ending { .. } => {
             let why = state.asked_to_stop_because().map(|why| format!(": {why}"));
@@ -343,6 +420,14 @@ pub(crate) fn run_status(now: Timestamp, state: &run::State) -> (Tone, String) {
         }
     };
     (tone, text.to_owned())
+}
+
+/// How a run ended, in words.
+pub(crate) fn ending_words(ending: run::Ending) -> String {
+    match ending {
+        run::Ending::NeedsHuman => "needs you".to_owned(),
+        ending => spoken(ending.as_str()),
+    }
 }
 
 /// The last done claim of a run that did not count, and why; where there was none, what the agent

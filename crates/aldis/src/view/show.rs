@@ -10,7 +10,7 @@ use aldis_signal::time::Timestamp;
 use super::display;
 use super::paint::{Paint, Tone};
 use super::run_view::RunView;
-use super::time::{ago, elapsed, local};
+use super::time::{ago, counted, elapsed, localized, moment};
 use super::wire::run::{DecisionForm, EvidenceForm};
 use super::wire::task::TaskLine;
 use super::wrap::width;
@@ -74,11 +74,12 @@ pub(crate) fn decision(
 ) -> io::Result<()> {
     let paint = Paint { on: io.color_stdout };
     let out = &mut io.stdout;
-    let when = format!("{}, {}", local(form.at), ago(now, form.at));
+    let when = format!("{}, {}", moment(now, form.at), ago(now, form.at));
     writeln!(out, "{}   {}", paint.strong(display::line(&form.summary)), paint.dim(when))?;
     if let Some(view) = about {
         let title = display::excerpt(&view.title, TITLE_MAX);
-        writeln!(out, "  {:<9} {}  \"{title}\"  {}", "run", view.id, status(paint, view))?;
+        let status = status(paint, view);
+        writeln!(out, "  {:<9} {}  {}   {status}", "run", view.id, paint.strong(title))?;
     }
     for (label, text) in reasons(form, about) {
         writeln!(out, "  {label:<9} {text}")?;
@@ -91,7 +92,8 @@ pub(crate) fn decision(
 pub(crate) fn reasons(form: &DecisionForm, about: Option<&RunView>) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     lines.extend(form.task.as_deref().map(|task| ("task", display::line(task))));
-    lines.push(("rule", format!("{}: {}", form.rule, display::line(&form.because))));
+    let said = |sentence: &str| display::line(&localized(form.at, sentence));
+    lines.push(("rule", format!("{}: {}", form.rule, said(&form.because))));
     for (count, evidence) in form.evidence.iter().enumerate() {
         lines.push((if count == 0 { "evidence" } else { "" }, quoted(evidence)));
     }
@@ -99,13 +101,16 @@ pub(crate) fn reasons(form: &DecisionForm, about: Option<&RunView>) -> Vec<(&'st
         let counters: Vec<String> = form
             .counters
             .iter()
-            .map(|(name, count)| format!("{} {count}", display::line(&name.replace('_', " "))))
+            .map(|(name, count)| match &**name {
+                "micro_dollars" => format!("cost {}", money(*count)),
+                _ => format!("{} {count}", display::line(&name.replace('_', " "))),
+            })
             .collect();
         lines.push(("counters", counters.join(", ")));
     }
     // What was next when somebody supervised the run is not what is next now.
     let gone = about.filter(|view| view.unsupervised).and_then(|view| view.remedy.as_deref());
-    lines.push(("next", display::line(gone.unwrap_or(&form.remedy))));
+    lines.push(("next", said(gone.unwrap_or(&form.remedy))));
     lines
 }
 
@@ -120,6 +125,8 @@ fn quoted(evidence: &EvidenceForm) -> String {
     let verdict = match (&*evidence.what, &evidence.reason) {
         ("near_miss", Some(reason)) => format!("  -> near miss: {}", display::line(reason)),
         ("refused", Some(reason)) => format!("  -> {name} refused: {}", display::line(reason)),
+        ("finding", Some(rule)) => return format!("{quote}  -> {}", display::line(rule)),
+        ("check", _) => return quote,
         ("signal", _) if quote.is_empty() => return name,
         ("signal", _) => format!("  -> {name}"),
         _ => String::new(),
@@ -162,7 +169,12 @@ fn task_row(
     width: usize,
 ) -> String {
     let agent = task.role.as_ref().zip(task.since);
-    let agent = agent.map(|(role, since)| format!("  {role}  {}", elapsed(now.since(since))));
+    let at = match &task.worker {
+        _ if task.queued => " waits for a worker".to_owned(),
+        Some(worker) => format!(" on {}", display::line(worker)),
+        None => String::new(),
+    };
+    let agent = agent.map(|(role, since)| format!("  {role}{at}  {}", elapsed(now.since(since))));
     let failure = task.setback.as_deref().map(|why| {
         let why = format!("before: {}", display::excerpt(why, FAILURE_MAX));
         format!("  {}", paint.dim(why))
@@ -214,7 +226,8 @@ pub(crate) fn tally(state: &State) -> String {
     let counts = state.tally();
     let count = |status: Status| counts.get(&status).copied().unwrap_or(0);
     let total = state.tasks().len();
-    let mut parts = vec![format!("{} of {total} tasks complete", count(Status::Complete))];
+    let total = counted(u64::try_from(total).unwrap_or(u64::MAX), "task");
+    let mut parts = vec![format!("{} of {total} complete", count(Status::Complete))];
     for (status, name) in
         [(Status::Failed, "failed"), (Status::AwaitingGuidance, "waiting for you")]
     {
@@ -237,6 +250,10 @@ pub(crate) fn spent(cost: Usage) -> Option<String> {
 
 /// What something has cost in dollars and cents, rounded up: less would be a lie.
 pub(crate) fn dollars(cost: Usage) -> String {
-    let cents = cost.micro_dollars.div_ceil(10_000);
+    money(cost.micro_dollars)
+}
+
+fn money(micro_dollars: u64) -> String {
+    let cents = micro_dollars.div_ceil(10_000);
     format!("${}.{:02}", cents / 100, cents % 100)
 }

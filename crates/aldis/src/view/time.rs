@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use regex::{Captures, Regex};
 
 /// The zone of this machine, read once: it does not change while a command runs. Tests are in universal
 /// time wherever they run.
@@ -37,6 +38,27 @@ pub(crate) fn local(at: Timestamp) -> String {
 pub(crate) fn clock_time(at: Timestamp) -> String {
     written(at, "%H:%M:%S")
 }
+
+/// A moment within a day of another is its time of day; else it has its date.
+pub(crate) fn moment(now: Timestamp, at: Timestamp) -> String {
+    let apart = if at > now { at.since(now) } else { now.since(at) };
+    if apart < DAY { clock_time(at) } else { local(at) }
+}
+
+/// A sentence with its moments in this machine's zone: machines have no zone, and say them in universal
+/// time.
+pub(crate) fn localized(now: Timestamp, sentence: &str) -> String {
+    let Some(stamp) = STAMP.as_ref() else { return sentence.to_owned() };
+    let local = |found: &Captures<'_>| {
+        found[0].parse().map_or_else(|_| found[0].to_owned(), |at| moment(now, at))
+    };
+    stamp.replace_all(sentence, local).into_owned()
+}
+
+/// RFC 3339, in universal time.
+static STAMP: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z\b").ok());
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// A moment in this machine's zone, in a form of `strftime`.
 pub(crate) fn written(at: Timestamp, format: &str) -> String {
@@ -107,6 +129,19 @@ mod tests {
     fn moments_are_to_the_second() {
         for at in ["2026-03-02T10:00:00Z", "2026-03-02T10:00:00.45Z", "2026-03-02T10:00:00.999Z"] {
             assert_eq!(local(at.parse().unwrap()), "2026-03-02 10:00:00");
+        }
+    }
+
+    #[test]
+    fn sentences_have_the_times_of_this_machine() {
+        let now = "2026-03-02T10:00:00Z".parse().unwrap();
+        for (sentence, want) in [
+            ("since 2026-03-02T09:58:00.123Z, twice", "since 09:58:00, twice"),
+            ("until 2026-03-04T09:58:00Z.", "until 2026-03-04 09:58:00."),
+            ("no 2026-13-02T09:58:00Z at all", "no 2026-13-02T09:58:00Z at all"),
+            ("x2026-03-02T09:58:00Z", "x2026-03-02T09:58:00Z"),
+        ] {
+            assert_eq!(localized(now, sentence), want);
         }
     }
 

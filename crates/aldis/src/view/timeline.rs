@@ -5,52 +5,64 @@
 //! and as a file of its own. Kinds differ in shape as well as in colour. Classes let a page with colours
 //! of its own (a dark one) override them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::display;
 use super::time::{clock_time, elapsed, written};
 
 /// What happened, in rows above one axis of time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Timeline {
     /// Where the axis begins.
+    #[schemars(with = "String")]
     pub(crate) from: Timestamp,
     /// Where it ends.
+    #[schemars(with = "String")]
     pub(crate) to: Timestamp,
     /// The rows, from top to bottom.
     pub(crate) lanes: Vec<Lane>,
 }
 
 /// A row: an agent, a task, a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Lane {
     /// Whose.
     pub(crate) label: String,
+    /// The task of a delivery that it is about.
+    pub(crate) task: Option<String>,
     /// What took time.
     pub(crate) spans: Vec<Span>,
     /// Moments, drawn above the spans.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<TimelineMark>,
 }
 
 /// Something that took time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Span {
     /// When it began.
+    #[schemars(with = "String")]
     pub(crate) from: Timestamp,
     /// When it ended.
+    #[schemars(with = "String")]
     pub(crate) to: Timestamp,
     /// What kind of thing it was.
     pub(crate) kind: SpanKind,
     /// What it was, for whoever points at it.
     pub(crate) title: String,
+    /// The decision it began with.
+    pub(crate) decision: Option<u64>,
 }
 
 /// What took time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum SpanKind {
     /// An agent worked.
     Work,
@@ -61,18 +73,22 @@ pub(crate) enum SpanKind {
 }
 
 /// A moment that matters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct TimelineMark {
     /// When.
+    #[schemars(with = "String")]
     pub(crate) at: Timestamp,
     /// What kind of thing it was.
     pub(crate) kind: MarkKind,
     /// What happened, for whoever points at it.
     pub(crate) title: String,
+    /// The decision that it is.
+    pub(crate) decision: Option<u64>,
 }
 
 /// How good a moment was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum MarkKind {
     /// A claim that held, a good end.
     Good,
@@ -104,6 +120,37 @@ const STEPS_MAX: u64 = 8;
 /// Steps of the axis in seconds.
 const STEPS: [u64; 16] =
     [1, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
+
+impl Timeline {
+    /// Leaves out what cannot be seen where there is too much: of each row the shortest spans, and of
+    /// the marks those of the least weight. Returns how many.
+    pub(crate) fn thin(&mut self, most: usize) -> usize {
+        let mut left_out = 0;
+        for lane in &mut self.lanes {
+            left_out += keep(&mut lane.spans, most, |span| span.to.since(span.from).as_millis());
+            left_out += keep(&mut lane.marks, most, |mark| match mark.kind {
+                MarkKind::Bad => 2,
+                MarkKind::Good => 1,
+                MarkKind::Note => 0,
+            });
+        }
+        left_out
+    }
+}
+
+/// Keeps those that weigh most, in their order. Of equals the latest stay.
+fn keep<T>(parts: &mut Vec<T>, most: usize, weight: impl Fn(&T) -> u128) -> usize {
+    let surplus = parts.len().saturating_sub(most);
+    if surplus == 0 {
+        return 0;
+    }
+    let mut places: Vec<usize> = (0..parts.len()).collect();
+    places.sort_by_key(|place| parts.get(*place).map(&weight));
+    let dropped: BTreeSet<usize> = places.into_iter().take(surplus).collect();
+    let mut place = 0..;
+    parts.retain(|_| place.next().is_some_and(|place| !dropped.contains(&place)));
+    surplus
+}
 
 /// Draws a timeline.
 pub(crate) fn svg(timeline: &Timeline) -> String {
@@ -277,11 +324,17 @@ mod tests {
             to: at(to),
             kind,
             title: title.to_owned(),
+            decision: None,
         };
-        let mark =
-            |seconds, kind, title: &str| Mark { at: at(seconds), kind, title: title.to_owned() };
+        let mark = |seconds, kind, title: &str| TimelineMark {
+            at: at(seconds),
+            kind,
+            title: title.to_owned(),
+            decision: None,
+        };
         let lane = Lane {
             label: "developer <b>".to_owned(),
+            task: None,
             spans: vec![
                 span(0, 600, SpanKind::Work, "iteration 1"),
                 span(600, 660, SpanKind::Check, "npm test"),
@@ -314,6 +367,16 @@ mod tests {
         assert!(svg(&empty).contains("width=\"1.5\""));
         empty.lanes.clear();
         assert!(svg(&empty).ends_with("</svg>"));
+    }
+
+    #[test]
+    fn what_is_too_much_is_thinned_by_weight() {
+        let mut timeline = example();
+        assert_eq!(timeline.thin(4), 0);
+        assert_eq!(timeline.thin(1), 4);
+        let lane = &timeline.lanes[0];
+        assert_eq!(lane.spans[0].title, "rate limited", "the longest");
+        assert_eq!(lane.marks[0].kind, MarkKind::Bad);
     }
 
     proptest! {

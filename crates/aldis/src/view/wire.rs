@@ -4,19 +4,25 @@
 //! appear in version 1; none disappears or changes its meaning.
 
 pub mod call;
+pub(crate) mod card;
 pub mod config;
 pub mod delivery;
 pub mod dialect_file;
+pub(crate) mod effects;
+pub mod judge;
 pub mod live;
 pub mod notice;
 pub mod postmortem;
+pub mod proof;
 pub mod prune;
+pub mod receipt;
 pub mod registration;
 pub mod report;
 pub mod run;
 pub mod step;
 pub mod task;
 pub mod turns;
+pub mod worker;
 
 use std::path::Path;
 
@@ -208,10 +214,16 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "doctor": registration::CheckLine, "a line of `aldis doctor --json`";
     "install": registration::InstallLine,
         "the line of `aldis install --json` and `aldis uninstall --json`";
+    "worker": worker::WorkerLine, "a line of `aldis worker list --json`";
     "call": call::CallReply, "the answer to a report: the tools of `aldis mcp`, `aldis signal --json`";
     "token": call::TokenLine, "a line of `aldis token new --json` and `aldis token list --json`";
     "postmortem": postmortem::PostmortemLine, "a line of `aldis postmortem --json`";
     "report": report::ReportForm, "what `aldis report --json` prints";
+    "receipt": receipt::SealedReceipt, "a receipt: `aldis proof show --json`";
+    "receipt-list": receipt::ReceiptLine, "a line of `aldis proof list --json`";
+    "receipt-verify": receipt::VerifiedLine, "a line of `aldis proof verify --json`";
+    "judge": judge::JudgeQuestion, "what `[proof] judge` reads";
+    "judge-answer": judge::JudgeAnswer, "what `[proof] judge` prints";
     "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
 };
 

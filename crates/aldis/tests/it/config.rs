@@ -120,6 +120,9 @@ fn checks_say_what_to_change() {
         ),
         ("q.toml", "[phases]\npipeline = \"none\"\n", 1, "there is no pipeline `none`"),
         ("d.yaml", "dialects: {caw: {about: mine}}\n", 1, "[dialects.caw]"),
+        // All mistakes at once.
+        ("many.toml", "[run]\nfoo = 1\nbar = 2\n", 1, "line 3: unknown key `bar` in [run]"),
+        ("same.toml", "[run]\nfoo = 1\nbar = 2\n", 1, "line 2: unknown key `foo` in [run]"),
     ] {
         fs::write(path.join(name), text).unwrap();
         let done = project.run(&["config", "check", name]);

@@ -79,7 +79,7 @@ fn help_is_coloured_only_when_asked() {
 fn says_its_version() {
     assert_eq!(
         Sandbox::new().run(&["--version"]).text(),
-        "exit 0\n-- stdout\naldis 0.1.0\n-- stderr\n"
+        "exit 0\n-- stdout\naldis 0.2.0\n-- stderr\n"
     );
 }
 

@@ -16,6 +16,12 @@ use serde_json::Value;
 use self::journal::{Journal, journals, versions};
 use self::release::Release;
 
+/// Returns a project with the database of this release, as it was written.
+#[cfg(target_os = "linux")]
+pub(crate) fn unpacked(version: &str) -> crate::phases::project::Project {
+    Release::new(version).project
+}
+
 /// Histories that reach less than this do not protect what they are kept for.
 #[test]
 fn histories_reach_every_rule_event_and_effect() {

@@ -118,7 +118,7 @@ fn a_project_is_ready_in_one_command() {
     stage.write(".gitignore", "target");
     let done = stage.run(&["init", "--yes"]);
     assert_eq!((done.code, &*done.stderr), (0, ""), "{}", done.text());
-    for words in ["Rust", "cargo test", "Claude Code, Codex", "aldis run --task TEXT"] {
+    for words in ["Rust", "cargo test", "Claude Code, Codex", "aldis run \"WHAT TO DO\""] {
         assert!(done.stdout.contains(words), "{words}: {}", done.text());
     }
     assert!(stage.read("aldis.toml").contains("verify = \"cargo test\""));

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::sandbox::{ALDIS, Done, Sandbox};
 
-const HOSTS: [&str; 10] = [
+const HOSTS: [&str; 13] = [
+    "antigravity",
     "claude-code",
     "codex",
     "gemini",
@@ -22,8 +23,10 @@ const HOSTS: [&str; 10] = [
     "qwen",
     "droid",
     "goose",
+    "kilo",
     "opencode",
     "openclaw",
+    "pi",
 ];
 
 /// A home, a project below it, and a place for programs.
@@ -45,7 +48,7 @@ impl Desk {
     fn with_program(answer: &str) -> Self {
         let desk = Self::new();
         let script = format!(
-            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo aldis 0.1.0; exit; fi\n{answer}\n"
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo aldis 0.2.0; exit; fi\n{answer}\n"
         );
         desk.program("aldis", &script);
         desk

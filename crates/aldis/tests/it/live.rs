@@ -238,6 +238,36 @@ fn a_terminal_shows_how_the_run_is() {
 
 const PLAN: &str = "# Billing\n\n- [ ] csv: CSV writer\n  - [ ] quotes are escaped\n";
 
+/// Tools, words, what became of claims and the line at the bottom: as in front of the supervisor itself.
+#[test]
+fn whoever_attaches_sees_what_its_supervisor_would_show() {
+    let hold = "[ $n = 1 ] || while [ ! -e go ]; do sleep 0.05; done";
+    let project = project(&ROUNDS.replace("HOLD", hold));
+    let done = project.run(&[&RUN[..], &["--detach", "--", "./agent.sh"]].concat());
+    assert_eq!(done.code, 0, "{}", done.text());
+    let mut command = project.command(ALDIS);
+    command.arg("attach");
+    let watched = Watched::start(command, (40, 120));
+    watched.wait_until("the line at the bottom", |text| {
+        let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        last.contains("2/20") && last.contains(" of 24 h")
+    });
+    fs::write(project.path().join("go"), "").unwrap();
+    watched.wait_until("the end", |text| text.contains(": done (iteration 2 of 20)"));
+    let text = watched.text();
+    for words in [
+        "Add CSV export",
+        "Bash npm test  ✗ 1",
+        "2/20",
+        "Bash npm test  ✓",
+        "Done.",
+        "Done and verified after 2 iterations",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("<chorus>COMPLETE") && !text.contains("t5"), "{text}");
+}
+
 #[test]
 fn a_delivery_shows_titles_and_on_request_what_agents_do() {
     let script = r#"
@@ -288,5 +318,5 @@ end
         })
     });
     fs::write(held.path().join("go"), "").unwrap();
-    watched.wait_until("the end", |text| text.contains("✔ Complete: 1 of 1 tasks complete"));
+    watched.wait_until("the end", |text| text.contains("✔ Complete: 1 of 1 task complete"));
 }

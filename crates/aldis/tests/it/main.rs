@@ -9,6 +9,9 @@ mod dialects;
 mod docs;
 mod examples;
 mod explain;
+mod first_use;
+#[cfg(target_os = "linux")]
+mod fleet;
 mod follow;
 mod help;
 mod histories;
@@ -25,7 +28,9 @@ mod phases;
 mod plans;
 mod plugins;
 mod postmortem;
+mod proof;
 mod real_hosts;
+mod receipts;
 mod recipes;
 mod report;
 mod run;
@@ -33,7 +38,11 @@ mod sandbox;
 mod scan;
 mod schema;
 mod serve;
+#[cfg(target_os = "linux")]
+mod shared;
 mod store;
+#[cfg(target_os = "linux")]
+mod telemetry;
 #[cfg(target_os = "linux")]
 mod tidy;
 mod turns;

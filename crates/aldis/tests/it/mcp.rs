@@ -1,11 +1,14 @@
 //! Agents that report by calls: `aldis mcp`, `aldis signal` and `/mcp`.
 
-mod client;
+pub(crate) mod client;
 mod http;
 mod signal;
 
 use std::collections::HashSet;
 use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -74,6 +77,28 @@ fn a_call_that_its_transcript_shows_ends_the_phase() {
         stop_with(&project, &[("toolu_1", "mcp__aldis__complete", &told)]);
         assert_eq!(project.status()["phase"], "init");
     }
+}
+
+/// Claude Code writes the transcript of a new session late: at the first stop there may be none.
+#[test]
+fn the_first_call_of_a_session_waits_for_its_transcript() {
+    let project = Project::new();
+    project.start(&[]);
+    let mut client = Client::start(&project, Era::New, S1);
+    let told = client.call("complete", json!({"summary": "analysed"}), "toolu_1");
+    let payload = payload_with(&project, &[("toolu_1", "mcp__aldis__complete", &told)]);
+    let path = PathBuf::from(payload["transcript_path"].as_str().unwrap());
+    let kept = path.with_extension("late");
+    fs::rename(&path, &kept).unwrap();
+    let late = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(400));
+        fs::rename(kept, path).unwrap();
+    });
+    let answer = project.hook(&payload);
+    late.join().unwrap();
+    assert!(matches!(answer, Answer::Block(_)), "{answer:?}");
+    let why = project.why();
+    assert_eq!(why["evidence"][0]["via"], "call", "{why}");
 }
 
 #[test]
@@ -275,6 +300,20 @@ fn what_can_be_read_and_asked_for() {
 
 /// A stop of session S1 whose transcript shows calls with their answers.
 fn stop_with(project: &Project, calls: &[(&str, &str, &Value)]) -> Answer {
+    project.hook(&payload_with(project, calls))
+}
+
+/// What the hook is told at such a stop.
+fn payload_with(project: &Project, calls: &[(&str, &str, &Value)]) -> Value {
+    let shown: Vec<_> = calls
+        .iter()
+        .map(|(id, tool, told)| (*id, *tool, json!({}), json!(told.to_string())))
+        .collect();
+    payload_showing(project, &shown)
+}
+
+/// What the hook is told where the transcript shows these calls: id, tool, arguments, result.
+fn payload_showing(project: &Project, calls: &[(&str, &str, Value, Value)]) -> Value {
     let line = |kind: &str, number: usize, content: Value| {
         json!({ "type": kind, "sessionId": "S1", "uuid": format!("u{number}"),
                 "parentUuid": number.checked_sub(1).map(|number| format!("u{number}")),
@@ -282,19 +321,18 @@ fn stop_with(project: &Project, calls: &[(&str, &str, &Value)]) -> Answer {
                 "message": { "id": format!("m{number}"), "role": kind, "content": content } })
     };
     let mut lines = vec![line("user", 0, json!("Add CSV export"))];
-    for (id, tool, told) in calls {
+    for (id, tool, input, result) in calls {
         let number = lines.len();
-        let call = json!([{"type": "tool_use", "id": id, "name": tool, "input": {}}]);
+        let call = json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]);
         lines.push(line("assistant", number, call));
-        let result =
-            json!([{"type": "tool_result", "tool_use_id": id, "content": told.to_string()}]);
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": result}]);
         lines.push(line("user", number + 1, result));
     }
     lines.push(line("assistant", lines.len(), json!([{"type": "text", "text": "I am through."}])));
     let path = project.transcript(&lines);
     let mut payload = project.payload("I am through.");
     payload["transcript_path"] = json!(path);
-    project.hook(&payload)
+    payload
 }
 
 /// Where the binary is, for agents that are scripts.

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod cases;
+mod checks;
 mod commands;
 #[cfg(target_os = "linux")]
 mod crash;

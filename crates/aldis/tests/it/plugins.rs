@@ -35,6 +35,7 @@ fn play(host: &str, plugin: &str, script: &str) {
     let output = Command::new("node")
         .arg(file)
         .env("PLUGIN", module)
+        .env("HOST", host)
         .env("PATH", format!("{}:/usr/bin:/bin", sandbox.path().join("bin").display()))
         .env("SEEN", sandbox.path().join("seen"))
         .env("ANSWER", sandbox.path().join("answer"))
@@ -48,6 +49,16 @@ fn play(host: &str, plugin: &str, script: &str) {
 #[test]
 fn opencode_goes_on_when_told_to() {
     play("opencode", ".opencode/plugins/aldis.js", include_str!("../js/opencode.mjs"));
+}
+
+#[test]
+fn kilo_goes_on_when_told_to() {
+    play("kilo", ".kilo/plugins/aldis.js", include_str!("../js/opencode.mjs"));
+}
+
+#[test]
+fn pi_goes_on_when_told_to() {
+    play("pi", ".pi/extensions/aldis.js", include_str!("../js/pi.mjs"));
 }
 
 #[test]

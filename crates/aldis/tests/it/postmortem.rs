@@ -131,6 +131,52 @@ fn night() -> Vec<Value> {
     ]
 }
 
+/// The same as a page, with a picture of the night: claims, waits and the end are in it.
+#[test]
+fn a_night_is_a_page_with_a_picture() {
+    let home = Home::new();
+    home.claude("7b1d", &night());
+    let done = home.run(&["-o", "night.html"]);
+    assert_eq!((done.code, &*done.stdout), (1, ""), "{}", done.text());
+    let page = fs::read_to_string(home.0.path().join("night.html")).unwrap();
+    for part in [
+        "Postmortem: the last 24 hours",
+        "<svg",
+        "claims done (QA_COMPLETE): contradicted by a failed check",
+        "class=\"wait\"",
+        ".claude/projects/-home-me-shop/7b1d.jsonl",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert_eq!(home.run(&["--html"]).stdout, page);
+    let text = home.run(&["--md"]).stdout;
+    assert!(text.starts_with("# Postmortem: the last 24 hours\n\n**✘ 1 of 1 session"), "{text}");
+    assert!(text.contains("Claimed done (QA\\_COMPLETE)"), "{text}");
+    assert_eq!(home.run(&["-o", "night.md"]).code, 1);
+    assert_eq!(fs::read_to_string(home.0.path().join("night.md")).unwrap(), text);
+    assert_eq!(home.run(&["-o", "night.jsonl"]).code, 1);
+    let line = fs::read_to_string(home.0.path().join("night.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(line["waits"][1]["until"], "2026-11-15T01:14:00Z", "{:#}", line["waits"]);
+    assert_eq!(home.run(&["-o", "missing/night.html"]).code, 2);
+    assert_eq!(home.run(&["--html", "--json"]).code, 2, "one form at a time");
+}
+
+/// All claims are counted, however many are listed.
+#[test]
+fn a_thousand_claims_are_a_thousand() {
+    let home = Home::new();
+    let claims: Vec<Value> = (0..1_000)
+        .map(|n| says(&format!("{:02}:{:02}:{:02}", n / 3_600, n / 60 % 60, n % 60), QA_COMPLETE))
+        .collect();
+    home.claude("7b1d", &claims);
+    let text = home.run(&[]).stdout;
+    assert!(text.contains("1000 claims of done: 1000 without any check"), "{text}");
+    let session = home.session(&[]);
+    assert_eq!(session["claim_counts"]["unchecked"], 1_000);
+    assert_eq!(session["claims"].as_array().unwrap().len(), 100);
+}
+
 #[test]
 fn a_night_is_told_the_worst_first() {
     let home = Home::new();

@@ -6,12 +6,17 @@
 
 mod by_name;
 mod called;
+mod checked;
+mod drift;
+mod limits;
+mod long;
+mod plugin;
 mod postmortem;
 mod stage;
 mod supervised;
 
-use aldis_testkit::model_server::{ModelServer, Recorded, Reply, Script};
-use aldis_testkit::real_host::{HostKind, HostSession};
+use aldis_testkit::model_server::{ModelServer, Recorded, Script, ScriptedReply};
+use aldis_testkit::real_host::{HostKind, SessionChoice};
 use serde_json::json;
 
 use self::stage::Stage;
@@ -127,7 +132,7 @@ fn a_mention_does_not_count(kind: HostKind) {
     stage.start(&session, &SHORT);
     let mention = "I have read the task. When the setup is done I will say SIGNAL: INIT_COMPLETE \
                    in a block of its own, but there is work to do before.";
-    let model = model([vec![Reply::says(mention)], work(&SHORT_PHASES)].concat());
+    let model = model([vec![ScriptedReply::says(mention)], work(&SHORT_PHASES)].concat());
     stage.run(&model, &session);
     stage.assert_complete();
     // The mention cost one request: the model was asked for the same phase again.
@@ -140,7 +145,7 @@ fn a_capped_run_is_resumed(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &[&SHORT[..], &["--max-iterations", "50"]].concat());
-    let lazy = model(vec![Reply::says("Still thinking about it.")]);
+    let lazy = model(vec![ScriptedReply::says("Still thinking about it.")]);
     let run = stage.run(&lazy, &session);
     stage.assert_user_told("is paused, not finished");
     assert!(!run.text().contains("invalid"), "{}", run.text());
@@ -173,8 +178,8 @@ fn another_session_is_left_alone(kind: HostKind) {
     stage.start(&session, &SHORT);
     let before = stage.status();
     // Even words that would end the phase do not, from another's mouth.
-    let stranger = model(vec![Reply::says(signal("init"))]);
-    stage.host().run(&stranger, "What is in this directory?", &HostSession::New).unwrap();
+    let stranger = model(vec![ScriptedReply::says(signal("init"))]);
+    stage.host().run(&stranger, "What is in this directory?", &SessionChoice::New).unwrap();
     let asked = stranger.main_requests();
     assert_eq!(asked.len(), 1, "the stop of another session was blocked");
     assert!(!asked[0].knows("INIT_COMPLETE"), "another session was told of the run");
@@ -193,7 +198,7 @@ fn a_near_miss_is_corrected(kind: HostKind) {
     let session = stage.open_session();
     stage.start(&session, &SHORT);
     let misspelled = signal("init").replace("INIT_COMPLETE", "INIT_COMPLETED");
-    let model = model([vec![Reply::says(misspelled)], work(&SHORT_PHASES)].concat());
+    let model = model([vec![ScriptedReply::says(misspelled)], work(&SHORT_PHASES)].concat());
     stage.run(&model, &session);
     stage.assert_complete();
     let asked = model.main_requests();
@@ -210,8 +215,10 @@ fn a_subagent_completes_its_phase(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &SHORT);
-    let delegated =
-        vec![Reply::delegates("prepare everything"), Reply::says("The helper is at it.")];
+    let delegated = vec![
+        ScriptedReply::delegates("prepare everything"),
+        ScriptedReply::says("The helper is at it."),
+    ];
     let script = Script::new([delegated, work(&["planning", "execution"])].concat());
     let model = ModelServer::start(script.with_subagent(signal("init"))).unwrap();
     stage.run(&model, &session);
@@ -229,7 +236,7 @@ fn an_answer_wakes_the_session(kind: HostKind) {
     stage.start(&session, &SHORT);
     let asks = "---\nSIGNAL: PHASE_ERROR\nPHASE: init\nSTATUS: error\nERROR: which branch?\n\
                 RECOVERABLE: true\n---\n";
-    let model = model([vec![Reply::says(asks)], work(&SHORT_PHASES)].concat());
+    let model = model([vec![ScriptedReply::says(asks)], work(&SHORT_PHASES)].concat());
     std::thread::scope(|scope| {
         let run = scope.spawn(|| stage.run(&model, &session));
         stage.wait_until(&["status", "--json"], "which branch?");
@@ -250,7 +257,8 @@ fn a_promise_ends_a_loop(kind: HostKind) {
     let session = stage.open_session();
     stage.start(&session, &["--dialect", "promise=ALL TESTS PASS"]);
     let promised = "They do now.\n\n<promise>ALL TESTS PASS</promise>";
-    let model = model(vec![Reply::says("I am nearly there."), Reply::says(promised)]);
+    let model =
+        model(vec![ScriptedReply::says("I am nearly there."), ScriptedReply::says(promised)]);
     stage.run(&model, &session);
     stage.assert_complete();
     let asked = model.main_requests();
@@ -261,14 +269,17 @@ fn a_promise_ends_a_loop(kind: HostKind) {
     assert!(again.contains("    <promise>ALL TESTS PASS</promise>"), "{again}");
 }
 
-fn model(replies: Vec<Reply>) -> ModelServer {
+fn model(replies: Vec<ScriptedReply>) -> ModelServer {
     ModelServer::start(Script::new(replies)).unwrap()
 }
 
 /// A tool call and the signal, for each phase.
-fn work(phases: &[&str]) -> Vec<Reply> {
+fn work(phases: &[&str]) -> Vec<ScriptedReply> {
     let tool = format!("echo {TOOL_OUTPUT}");
-    phases.iter().flat_map(|phase| [Reply::runs(&tool), Reply::says(signal(phase))]).collect()
+    phases
+        .iter()
+        .flat_map(|phase| [ScriptedReply::runs(&tool), ScriptedReply::says(signal(phase))])
+        .collect()
 }
 
 fn signal_name(phase: &str) -> String {

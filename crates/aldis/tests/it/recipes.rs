@@ -24,6 +24,9 @@ fn service() -> Inbox {
 const WORDS: &str =
     "@/etc/passwd keep or drop? @everyone <!channel> \"a\" 'b' $(touch pwned) & more";
 
+/// Where a run is shown.
+const LINK: &str = "https://aldis.example.org/runs/";
+
 /// Runs an agent that asks a human, with a script for notices and its variables.
 fn ask(script: &str, variables: &[(&str, &str)], programs: Option<&Path>) -> (Project, Done) {
     let project = Project::new();
@@ -35,6 +38,12 @@ fn ask(script: &str, variables: &[(&str, &str)], programs: Option<&Path>) -> (Pr
         script.display()
     );
     fs::write(settings.join("aldis.toml"), text).unwrap();
+    // As a server of this state directory leaves it behind.
+    let state = project.state_dir();
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let links = json!({ "base": "https://aldis.example.org", "key": "0".repeat(64) });
+    fs::write(state.join("serve.links.json"), links.to_string()).unwrap();
     let path = std::env::var_os("PATH").unwrap();
     let own = programs.map(Path::to_owned).into_iter();
     let path = std::env::join_paths(own.chain(std::env::split_paths(&path))).unwrap();
@@ -75,6 +84,7 @@ fn ntfy_gets_the_words_as_the_body() {
     assert_eq!(arrived.request(), "POST /hook");
     assert_eq!(arrived.header("authorization"), "Bearer tk_1");
     assert_eq!(arrived.header("priority"), "high");
+    assert!(arrived.header("click").starts_with(LINK), "{}", arrived.header("click"));
     assert!(arrived.body.contains(WORDS), "{}", arrived.body);
 }
 
@@ -90,6 +100,7 @@ fn slack_gets_a_form_whose_text_calls_nobody() {
     assert_eq!(fields[0], ("channel".to_owned(), "C1".to_owned()));
     assert_eq!(fields[1].0, "text");
     assert!(fields[1].1.contains("&lt;!channel&gt;"), "{}", fields[1].1);
+    assert!(fields[1].1.contains(LINK), "{}", fields[1].1);
     assert!(!fields[1].1.contains('<'), "{}", fields[1].1);
 }
 
@@ -103,7 +114,7 @@ fn telegram_gets_a_form_without_markup() {
     assert_eq!(arrived.request(), "POST /hook/bot1:a/sendMessage");
     let fields = fields(&arrived.body);
     assert_eq!(fields[0], ("chat_id".to_owned(), "-7".to_owned()));
-    assert!(fields[1].1.contains(WORDS), "{}", fields[1].1);
+    assert!(fields[1].1.contains(WORDS) && fields[1].1.contains(LINK), "{}", fields[1].1);
     assert_eq!(fields.len(), 2, "parse_mode would make the words markup");
 }
 
@@ -115,7 +126,8 @@ fn discord_gets_json_that_calls_nobody() {
     assert_eq!(arrived.request(), "POST /hook");
     assert_eq!(arrived.header("content-type"), "application/json");
     let body = arrived.json();
-    assert!(body["content"].as_str().unwrap().contains(WORDS), "{body}");
+    let content = body["content"].as_str().unwrap();
+    assert!(content.contains(WORDS) && content.contains(LINK), "{body}");
     assert!(body["content"].as_str().unwrap().chars().count() <= 2_000);
     assert_eq!(body["allowed_mentions"], json!({"parse": []}));
 }
@@ -132,7 +144,7 @@ fn mail_is_handed_to_sendmail() {
     let mail = fs::read_to_string(mail).unwrap();
     let (head, body) = mail.split_once("\n\n").unwrap();
     assert!(head.starts_with("-i me@example.org\nTo: me@example.org\nSubject: aldis "), "{head}");
-    assert!(body.contains(WORDS), "{body}");
+    assert!(body.contains(WORDS) && body.contains(LINK), "{body}");
 }
 
 #[test]
@@ -180,4 +192,113 @@ fn the_blocks_of_the_recipes_run() {
         run += 1;
     }
     assert_eq!(run, 2);
+}
+
+/// A program in the place of every host, which notes how it was called and says nothing that counts.
+fn fake_hosts(folder: &Path) {
+    let script = "#!/bin/sh\nread -r first || first=\nfor word in \"$@\"; do\n\
+        if [ -f \"$word\" ]; then word=\"file with $(cat \"$word\")\"; fi\n\
+        printf '%s\\n' \"$word\" >> \"$NOTED\"\ndone\necho \"input: $first\" >> \"$NOTED\"\n";
+    let programs = [
+        "agy",
+        "amp",
+        "claude",
+        "codex",
+        "copilot",
+        "cursor-agent",
+        "droid",
+        "gemini",
+        "goose",
+        "kilo",
+        "kimi",
+        "kiro-cli",
+        "opencode",
+        "pi",
+        "qwen",
+    ];
+    for program in programs {
+        let path = folder.join(program);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// What each of the scripts starts is what `--host` of its name starts.
+#[test]
+fn the_agent_scripts_start_what_the_hosts_do() {
+    let project = Project::new();
+    let folder = project.path().join("bin");
+    fs::create_dir_all(&folder).unwrap();
+    fake_hosts(&folder);
+    let path = std::env::join_paths([&*folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    let noted = |options: &[&str]| {
+        let file = project.path().join("noted");
+        drop(fs::remove_file(&file));
+        let mut command = project.command(ALDIS);
+        command.env("PATH", &path).env("NOTED", &file);
+        command.args(["run", "--max-iterations", "1", "--max-crashes", "0", "Add CSV export"]);
+        let done = feed(command_with(command, options), b"");
+        let noted = fs::read_to_string(&file).unwrap_or_else(|_| panic!("{}", done.text()));
+        // A shell leaves out the line ends at the end of what it puts into an argument.
+        noted.replace("\n\ninput: ", "\ninput: ")
+    };
+    let scripts = fs::read_dir(root().join("examples/agents")).unwrap();
+    let mut count = 0;
+    for script in scripts {
+        let script = fs::canonicalize(script.unwrap().path()).unwrap();
+        let host = script.file_stem().unwrap().to_str().unwrap();
+        let own = noted(&["--", script.to_str().unwrap()]);
+        assert_eq!(own, noted(&["--host", host]), "{host}");
+        assert!(own.contains("Add CSV export"), "{host}: {own}");
+        count += 1;
+    }
+    // One for each host that the help lists.
+    let help = project.run(&["run", "--help"]).stdout;
+    let (_, hosts) = help.split_once("[possible values: ").unwrap();
+    let (hosts, _) = hosts.split_once(']').unwrap();
+    assert_eq!(count, hosts.split(',').count(), "{hosts}");
+}
+
+fn command_with(mut command: std::process::Command, options: &[&str]) -> std::process::Command {
+    command.args(options);
+    command
+}
+
+/// What the CI job types works, with an agent that is done at once.
+#[test]
+fn the_job_for_ci_works() {
+    let job = fs::read_to_string(root().join("examples/ci/github.yml")).unwrap();
+    let lines: Vec<&str> =
+        job.lines().map(str::trim).filter(|line| line.starts_with("aldis ")).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let project = Project::new();
+    let folder = project.path().join("bin");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(project.path().join("task.md"), "Add CSV export").unwrap();
+    fs::write(project.path().join("package.json"), "{\"scripts\": {\"test\": \"true\"}}").unwrap();
+    let text = r#"{"type":"text","text":"<chorus>COMPLETE</chorus>"}"#;
+    let says = format!(
+        r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{text}]}}}}"#
+    );
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.5}"#;
+    let programs = [
+        ("claude", format!("cat > /dev/null; echo '{says}'; echo '{result}'")),
+        ("npm", "true".to_owned()),
+        ("aldis", format!("exec '{ALDIS}' \"$@\"")),
+    ];
+    for (name, body) in programs {
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = project.command("/bin/sh");
+    let path = std::env::join_paths([&*folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    command.env("PATH", path).env("GITHUB_STEP_SUMMARY", project.path().join("summary"));
+    command.args(["-ec", &lines.join("\n")]);
+    let done = feed(command, b"");
+    assert_eq!(done.code, 0, "{}", done.text());
+    let summary = fs::read_to_string(project.path().join("summary")).unwrap();
+    assert!(summary.contains("Done and verified"), "{summary}");
+    let report = fs::read_to_string(project.path().join("report.html")).unwrap();
+    assert!(report.contains("Add CSV export"), "{report}");
 }

@@ -37,10 +37,16 @@ fn formats_are_listed() {
     step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
+    worker          a line of `aldis worker list --json`
     call            the answer to a report: the tools of `aldis mcp`, `aldis signal --json`
     token           a line of `aldis token new --json` and `aldis token list --json`
     postmortem      a line of `aldis postmortem --json`
     report          what `aldis report --json` prints
+    receipt         a receipt: `aldis proof show --json`
+    receipt-list    a line of `aldis proof list --json`
+    receipt-verify  a line of `aldis proof verify --json`
+    judge           what `[proof] judge` reads
+    judge-answer    what `[proof] judge` prints
     store-prune     the line of `aldis store prune --json`
     config-file     `aldis.toml` and `aldis.yaml`, for editors
     ");

@@ -3,6 +3,8 @@
 mod browser;
 pub(crate) mod client;
 mod dashboard;
+mod elsewhere;
+mod encrypted;
 mod generated;
 mod hostile;
 mod life;
@@ -10,5 +12,6 @@ mod load;
 mod output;
 mod races;
 pub(crate) mod receiver;
+mod replicas;
 pub(crate) mod sinks;
 mod stream;

@@ -1,6 +1,8 @@
 //! `aldis watch` on a real terminal: it follows a real run, does what the keys say, and gives the
 //! terminal back.
 
+mod tmux;
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::num::NonZero;
@@ -167,7 +169,7 @@ fn a_run_is_followed_answered_and_seen_to_its_end() {
     watched.wait_for(&["done (iteration", "0 running", "Nothing needs you"]);
     assert!(run.wait().unwrap().success());
     // The journal, and why.
-    watched.press("\t\t\r");
+    watched.press("\t\r");
     watched.wait_for(&["Why", "rule", "next"]);
     watched.press("q");
     watched.press("q");
@@ -205,11 +207,63 @@ fn the_view_follows_the_size_of_the_terminal() {
     watched.resize(10, 40);
     watched.wait_until("one pane only", |text| text.contains("Runs") && !text.contains("Journal"));
     watched.press("\t");
-    watched.wait_until("the next one", |text| text.contains("Needs you") && !text.contains("Runs"));
+    watched.wait_until("the next one", |text| text.contains("Journal") && !text.contains("Runs"));
     watched.resize(30, 120);
     watched.wait_for(&["Runs", "Needs you", "Journal", "x abort"]);
     watched.press("q");
     watched.assert_restored();
+}
+
+/// The run that is open has its timeline, what became of its claims, and what its agent writes.
+#[test]
+fn a_run_is_opened_with_its_timeline_and_its_output() {
+    let project = stage(&[
+        "{ say = 'I begin with the export.' }, { say = '<chorus>COMPLETE</chorus>' }",
+        "{ say = 'The header was missing.' }, { tool = { name = 'Bash' } }, { run = 'while [ ! -e go ]; do sleep 0.05; done' }, { say = '<chorus>COMPLETE</chorus>' }",
+    ]);
+    fs::write(project.path().join("aldis.toml"), "[run]\nverify = \"test -e go\"\n").unwrap();
+    assert_eq!(project.run(&["trust"]).code, 0);
+    let mut run = start_run(&project);
+    let mut watched = watch(&project, &[], (40, 120));
+    // A claim did not hold: somebody may want to know.
+    watched.wait_for(&["Add CSV export", "iteration 2", "Check failed"]);
+    watched.press("\r");
+    watched.wait_for(&["█ work", "✘", "did not hold", "the check failed"]);
+    watched.press("o");
+    watched.wait_for(&["Output", "I begin with the export.", "The header was missing."]);
+    watched.press("o");
+    watched.wait_for(&["█ work"]);
+    watched.press("q\x1b[Zd");
+    watched.wait_for(&["Dismissed", "Nothing needs you."]);
+    fs::write(project.path().join("go"), "").unwrap();
+    watched.wait_for(&["done (iteration 2 of"]);
+    assert!(run.wait().unwrap().success());
+    watched.press("q");
+    watched.assert_restored();
+}
+
+/// Without colours every word is there, and nothing is said by colour alone.
+#[test]
+fn colours_are_off_where_nobody_wants_them() {
+    let project = stage(&["{ say = '<chorus>NEEDS_HUMAN: keep or drop?</chorus>' }"]);
+    let mut run = start_run(&project);
+    for (arguments, variable) in [(vec!["--color", "never"], None), (vec![], Some("NO_COLOR"))] {
+        let mut command = project.command(ALDIS);
+        command.args(arguments).arg("watch");
+        command.envs(variable.map(|name| (name, "1")));
+        let mut watched = Watched::start(command, (24, 80));
+        watched.wait_for(&["? Add CSV export", "Question", "keep or drop?"]);
+        let parser = watched.screen.lock().unwrap();
+        let screen = parser.screen();
+        let tinted = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
+        let tinted = tinted.filter_map(|(row, column)| screen.cell(row, column));
+        assert_eq!(tinted.filter(|cell| cell.fgcolor() != vt100::Color::Default).count(), 0);
+        drop(parser);
+        watched.press("q");
+        watched.assert_restored();
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
 }
 
 #[test]

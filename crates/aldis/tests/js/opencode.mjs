@@ -1,9 +1,10 @@
-// Plays OpenCode: tells the plugin of stops and watches what it does.
+// Plays OpenCode, and what came of it: tells the plugin of stops and watches what it does.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 const { AldisPlugin } = await import(process.env.PLUGIN);
 const directory = process.cwd();
+const host = process.env.HOST;
 let messages = [];
 let session = { id: "s1", directory };
 let prompts = [];
@@ -50,11 +51,12 @@ await settle();
 let [payload, args] = seen();
 assert.deepEqual(JSON.parse(payload), {
   type: "session.idle",
+  client: host,
   properties: { sessionID: "s1" },
   cwd: directory,
   last_assistant_message: "All done.",
 });
-assert.equal(args, "hook opencode");
+assert.equal(args, `hook ${host}`);
 assert.equal(prompts.length, 0);
 
 // The other event about the same stop is no second stop.

@@ -46,7 +46,7 @@ fn costs_add_up_and_two_thirds_are_said_once() {
         let warned = (Notice::BudgetSoon, Severity::Warning);
         assert_eq!(scene.notices(), vec![warned; notices], "{tokens}");
     }
-    assert_eq!(scene.state.run.spent.tokens, 250);
+    assert_eq!(scene.state.run.spending.spent.tokens, 250);
     assert!(scene.happens(&Event::Spent { agent: 9, usage: Usage::default() }).is_nothing());
 }
 
@@ -56,7 +56,10 @@ fn a_verdict_counts_before_its_price() {
     scene.says("AUDIT_PASSED: task-1");
     scene.spends(50, 0);
     assert_eq!(scene.state.ending(), Some(Ending::Complete));
-    assert_eq!(scene.state.run.spent.tokens, 50, "what was spent after the end counts too");
+    assert_eq!(
+        scene.state.run.spending.spent.tokens, 50,
+        "what was spent after the end counts too"
+    );
 }
 
 #[test]
@@ -66,24 +69,27 @@ fn only_time_in_which_agents_work_is_counted() {
     assert_eq!(scene.woken(), Some(at(101)));
     scene.waits(49);
     scene.says("SEEKING_DIVINE_CLARIFICATION\nTask: task-1\nQuestion: a or b?");
-    assert_eq!(scene.state.run.worked_millis, 50_000);
+    assert_eq!(scene.state.run.spending.worked_millis, 50_000);
     scene.waits(10_000);
     scene.answers("b");
-    assert_eq!(scene.state.run.worked_millis, 50_000, "waiting for a human is no work");
+    assert_eq!(scene.state.run.spending.worked_millis, 50_000, "waiting for a human is no work");
     scene.waits(10);
     let agent = scene.only_agent().0;
     scene.happens(&Event::Active { agent });
     scene.seconds += 10_000;
     scene.happens(&Event::Recovered);
-    assert_eq!(scene.state.run.worked_millis, 61_000, "nobody worked while nobody coordinated");
+    assert_eq!(
+        scene.state.run.spending.worked_millis, 61_000,
+        "nobody worked while nobody coordinated"
+    );
     let agent = scene.only_agent().0;
     let until = at(scene.seconds + 501);
     scene.happens(&Event::RateLimited { agent, until });
-    assert_eq!(scene.state.run.worked_millis, 62_000);
+    assert_eq!(scene.state.run.spending.worked_millis, 62_000);
     scene.waits(520);
     assert_eq!(scene.state.ending(), None, "the service was waited for until {until}");
     scene.happens(&Event::Active { agent });
-    assert_eq!(scene.state.run.worked_millis, 62_000 + 21_000);
+    assert_eq!(scene.state.run.spending.worked_millis, 62_000 + 21_000);
     scene.waits(16);
     assert_eq!(scene.state.ending(), None);
     scene.waits(1);

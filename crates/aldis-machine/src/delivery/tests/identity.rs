@@ -1,6 +1,7 @@
 //! Who may say what about which task.
 
 use super::*;
+use aldis_signal::signal::Via;
 
 #[test]
 fn a_signal_counts_only_from_the_right_agent_about_the_right_task() {
@@ -240,4 +241,55 @@ fn the_dialect_and_the_machine_know_the_same_signals() {
     assert!(!SignalKind::SeekingClarification.may_be_reported_by(Role::Expert));
     assert!(SignalKind::SeekingClarification.may_be_reported_by(Role::Critic));
     assert!(SignalKind::ExpertCreated.may_be_reported_by(Role::Planner));
+}
+
+/// Who is believed when an agent reports in several ways in one reply.
+#[test]
+fn a_stronger_report_beats_a_weaker_one() {
+    use Role::{Critic, Developer};
+    for (name, role, text, call, first, status) in [
+        (
+            "another word",
+            Developer,
+            "TASK_INCOMPLETE: task-1\nBlocker: no key\n",
+            ("READY_FOR_REVIEW", Some("task-1")),
+            Rule::SignalRefused,
+            Status::AwaitingReview,
+        ),
+        (
+            "a verdict is no contradiction then",
+            Critic,
+            "REVIEW_FAILED: task-1\nIssues Found:\n- a.rs:1: x\n",
+            ("REVIEW_PASSED", Some("task-1")),
+            Rule::SignalRefused,
+            Status::AwaitingAudit,
+        ),
+        (
+            "the same counts once",
+            Critic,
+            "REVIEW_PASSED: task-1\n",
+            ("REVIEW_PASSED", Some("task-1")),
+            Rule::ReviewPassed,
+            Status::AwaitingAudit,
+        ),
+    ] {
+        let mut scene = Scene::with(role, |_| {});
+        let agent = scene.only_agent().0;
+        let token = scene.state.expected_token(agent);
+        let mut reply = AgentReply::read(Rules::builtin(), &token, text);
+        let meaning = SignalKind::named(call.0).unwrap().meaning();
+        let mut called =
+            aldis_signal::Signal::by_call("delivery", call.0, meaning, Via::Call, "called".into());
+        called.subject = call.1.map(str::to_owned);
+        reply.add_call(&called);
+        scene.happens(&Event::Finished { agent, exit: None, reply });
+        assert_eq!(scene.status(), status, "{name}");
+        assert_eq!(scene.rules()[0], first, "{name}");
+        let noted = &scene.outcome.decisions[0];
+        if first == Rule::SignalRefused {
+            assert_eq!(noted.evidence[0].reason.as_deref(), Some("outranked"), "{name}");
+            assert!(text.starts_with(&noted.evidence[0].quote[..15]), "{name}");
+            assert!(noted.because.contains("by tool call"), "{name}: {}", noted.because);
+        }
+    }
 }

@@ -52,7 +52,10 @@ fn what_a_role_may_not_say_changes_nothing_but_the_count() {
             assert_eq!(remediation(&scene.state), remediation(&before), "{place}");
             let (was, is) = (&before.tasks[0], &scene.state.tasks[0]);
             assert_eq!((&is.spec, &is.holds), (&was.spec, &was.holds), "{place}");
-            assert_eq!((is.reviewed_by, is.audited_by), (was.reviewed_by, was.audited_by));
+            assert_eq!(
+                (is.hands.reviewed_by, is.hands.audited_by),
+                (was.hands.reviewed_by, was.hands.audited_by)
+            );
             assert_eq!(scene.state.ending(), None, "{place}");
         }
     }

@@ -59,7 +59,7 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
 
 /// The limits of a run, none of which is reached.
 fn roomy(run: &DeliveryRun) -> Config {
-    let max_tokens = run.config.max_tokens.map(|_| run.spent.tokens + 2_000);
+    let max_tokens = run.config.max_tokens.map(|_| run.spending.spent.tokens + 2_000);
     Config { max_tokens, max_time: None, ..run.config.clone() }
 }
 

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::*;
+use crate::proof::{
+    ChangeKind, CheckResult, CheckStatus, FileChange, FileClass, Inspection, OnChange, RedFirst,
+};
 use crate::run::Usage;
-use crate::stagnation;
+use crate::{proof, stagnation};
 
 /// A scene whose outcomes are kept.
 struct Kept(Scene, Vec<Outcome>);
@@ -200,6 +203,48 @@ fn helpers() -> Vec<Kept> {
     ]
 }
 
+/// What the checks of a task say.
+fn checks() -> Vec<Kept> {
+    let task = || "task-1".to_owned();
+    let seen = |changes: Vec<FileChange>| {
+        let seen = Box::new(Inspection { changes, ..Inspection::default() });
+        Event::Inspected { task: task(), head: None, dirty: false, seen }
+    };
+    let bent = || {
+        vec![FileChange {
+            path: "scripts/test".to_owned(),
+            part: None,
+            class: FileClass::Own,
+            kind: ChangeKind::Changed,
+            before: None,
+            after: None,
+        }]
+    };
+    let ended = |status| {
+        let result = Box::new(CheckResult::new("", "make", status));
+        Event::CheckEnded { task: task(), result }
+    };
+    let check = |red_first, on_change| {
+        move |config: &mut Config| {
+            config.failure_limit = 2;
+            let make = proof::Config::unnamed("make");
+            config.proof = proof::Config { red_first, on_change, ..make };
+        }
+    };
+    let mut red = all_of(check(RedFirst::Warn, None));
+    red.happens(&seen(vec![])).happens(&ended(CheckStatus::Passed));
+    for _ in 0..2 {
+        red.says(&[READY]).happens(&seen(vec![])).happens(&ended(CheckStatus::Failed));
+    }
+    red.answers("try again").says(&[READY]).happens(&seen(bent()));
+    let mut asked = all_of(check(RedFirst::Off, Some(OnChange::Ask)));
+    asked.happens(&seen(vec![])).says(&[READY]).happens(&seen(bent()));
+    asked.happens(&ended(CheckStatus::Passed)).answers("put it back");
+    asked.says(&[READY]).happens(&seen(bent())).happens(&ended(CheckStatus::Passed));
+    asked.answers("accept");
+    vec![red, asked]
+}
+
 /// What humans do, and endings.
 fn humans() -> Vec<Kept> {
     let by = || "`aldis abort`".to_owned();
@@ -225,11 +270,23 @@ fn humans() -> Vec<Kept> {
     vec![steered, given_up, budget, time]
 }
 
+/// Agents that workers claim, and lose.
+fn workers() -> Vec<Kept> {
+    let mut claimed = all_of(|config| config.workers = true);
+    for fence in 1..=5 {
+        let (agent, worker) = (claimed.0.only_agent().0, format!("w{fence}"));
+        claimed.happens(&Event::Claimed { agent, worker, fence });
+    }
+    vec![claimed]
+}
+
 #[test]
 fn every_rule_is_written_and_reads_well() {
     let mut said: BTreeMap<Rule, BTreeSet<String>> = BTreeMap::new();
     let mut notices = BTreeSet::new();
-    for Kept(_, outcomes) in [tasks(), failures(), helpers(), humans()].into_iter().flatten() {
+    for Kept(_, outcomes) in
+        [tasks(), checks(), failures(), helpers(), humans(), workers()].into_iter().flatten()
+    {
         for outcome in outcomes {
             for decision in &outcome.decisions {
                 let text = format!(

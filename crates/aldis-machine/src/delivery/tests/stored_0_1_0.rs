@@ -74,7 +74,10 @@ fn states_are_read_under_their_old_names() {
     let developer = &run.interrupted[&6];
     assert_eq!((developer.role, developer.missed_checkpoints), (Role::Developer, 0));
     assert_eq!(developer.last_seen, developer.started_at);
-    assert_eq!((run.worked_millis, run.worked_counted_at.is_some()), (4_981, true));
+    assert_eq!(
+        (run.spending.worked_millis, run.spending.worked_counted_at.is_some()),
+        (4_981, true)
+    );
     let last_failure = state.task("t1").unwrap().last_failure.as_deref();
     assert_eq!(last_failure, Some("the developer crashed with exit code 9"));
     let note = &run.remediation.as_ref().unwrap().notes[0];

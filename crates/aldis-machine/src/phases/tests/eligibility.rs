@@ -29,9 +29,19 @@ fn signal(message: u64, meaning: Meaning, phase: Option<&str>) -> PhaseSignal {
 fn plainly(state: &State, signals: &[PhaseSignal], at: usize) -> Fate {
     let subject = |signal: &PhaseSignal| match (&signal.meaning, &signal.phase) {
         (Meaning::Failed, Some(phase)) => phase.clone(),
-        _ => state.phase.clone(),
+        _ => state.progress.phase.clone(),
     };
     let own = &signals[at];
+    let about = |other: &&PhaseSignal| subject(other) == subject(own) && other.via > own.via;
+    let decides = |signal: &PhaseSignal| signal.meaning.is_decisive();
+    let stronger: Vec<&PhaseSignal> =
+        signals.iter().filter(about).filter(|other| decides(other)).collect();
+    if decides(own) && !stronger.is_empty() {
+        return match stronger.iter().any(|other| other.meaning == own.meaning) {
+            true => Fate::Skip,
+            false => Fate::Refuse(Refusal::Outranked),
+        };
+    }
     let same =
         |other: &&PhaseSignal| other.message == own.message && subject(other) == subject(own);
     let says = |part: &[PhaseSignal], meaning: Meaning| {
@@ -57,6 +67,8 @@ fn signals_are_judged_as_the_rule_says() {
         signal(1, Meaning::Done, None),
         signal(1, Meaning::Failed, None),
         signal(0, Meaning::Info, None),
+        PhaseSignal { via: Via::Call, ..signal(2, Meaning::Done, None) },
+        PhaseSignal { via: Via::Token, ..signal(0, Meaning::Failed, None) },
     ];
     for length in 0..=5_u32 {
         for number in 0..kinds.len().pow(length) {
@@ -76,7 +88,7 @@ fn signals_are_judged_as_the_rule_says() {
 #[test]
 fn a_position_in_the_transcript_beats_a_clock_that_stepped_back() {
     let mut state = run_in("qa");
-    (state.phase_started_at, state.read_until) = (at(5), Some(at(5)));
+    (state.clock.phase_started_at, state.reading.read_until) = (at(5), Some(at(5)));
     let said = |minutes: i64, new_by_position: bool| {
         let signal = signal(0, Meaning::Done, None);
         [PhaseFinding::Signal(PhaseSignal { at: Some(at(minutes)), new_by_position, ..signal })]
@@ -86,7 +98,7 @@ fn a_position_in_the_transcript_beats_a_clock_that_stepped_back() {
     assert_eq!(fate(&said(6, false)), Fate::Take);
     assert_eq!(fate(&said(4, false)), Fate::Skip);
     let mut fresh = state.clone();
-    fresh.read_until = None;
+    fresh.reading.read_until = None;
     assert_eq!(judge(&fresh, &said(4, false))[0].1, Fate::Refuse(Refusal::LateSignal));
 }
 
@@ -100,4 +112,64 @@ fn a_message_that_repeats_itself_is_kept_once() {
     assert_eq!(found(&state, &mixed, origin()).len(), 6);
     let misses = found(&state, &"I will say SIGNAL: QA_COMPLETE soon.\n".repeat(2_000), origin());
     assert!((1..100).contains(&misses.len()), "{}", misses.len());
+}
+
+/// Who is believed when an agent reports in several ways before a stop.
+#[test]
+fn a_stronger_report_beats_a_weaker_one() {
+    let called = |state: &State, name: &str, meaning: Meaning, after: &[PhaseFinding]| {
+        let dialect = &state.setup.pipeline.dialect;
+        let mut signal =
+            aldis_signal::Signal::by_call(dialect, name, meaning, Via::Call, "called".to_owned());
+        signal.fields.insert("phase".to_owned(), "qa".into());
+        call_finding(&signal, after, at(1))
+    };
+    for (name, text, call, phase, refused) in [
+        (
+            "another word",
+            error_block("qa", false),
+            ("QA_COMPLETE", Meaning::Done),
+            "cleanup",
+            Some("PHASE_ERROR"),
+        ),
+        (
+            "the other way round",
+            block("QA_COMPLETE"),
+            ("PHASE_ERROR", Meaning::Failed),
+            "qa",
+            Some("QA_COMPLETE"),
+        ),
+        ("the same", block("QA_COMPLETE"), ("QA_COMPLETE", Meaning::Done), "cleanup", None),
+    ] {
+        let mut state = run_in("qa");
+        let phase = match phase {
+            "qa" => "qa".to_owned(),
+            _ => state.setup.pipeline.next("qa", &state.setup.config.skip).unwrap().to_owned(),
+        };
+        let mut stop = stop(&state, &text);
+        stop.findings.push(called(&state, call.0, call.1, &stop.findings));
+        let outcome = state.on_event(at(1), &Event::Stop(stop));
+        assert_eq!(state.progress.phase, phase, "{name}");
+        let seen = &outcome.decision().unwrap().evidence;
+        let quoted = seen.iter().find(|it| it.reason.as_deref() == Some("outranked"));
+        assert_eq!(quoted.and_then(|it| it.name.as_deref()), refused, "{name}: {seen:?}");
+        assert!(seen.iter().any(|it| it.via == Via::Call && it.what == "signal"), "{name}");
+    }
+}
+
+/// Where any claim ends the phase, a claim that came twice ends one phase.
+#[test]
+fn a_claim_that_came_in_two_ways_counts_once() {
+    let mut state = run_in("qa");
+    let said = signal(0, Meaning::Done, None);
+    let called = PhaseSignal { via: Via::Call, message: 1, ..said.clone() };
+    let findings = [PhaseFinding::Signal(said), PhaseFinding::Signal(called)];
+    let fates: Vec<Fate> = judge(&state, &findings).into_iter().map(|(_, fate)| fate).collect();
+    assert_eq!(fates, [Fate::Skip, Fate::Take]);
+    // A sub-agent's report is about its own work.
+    state.session = None;
+    let own = PhaseSignal { subagent: true, ..signal(2, Meaning::Failed, None) };
+    let findings = [findings[1].clone(), PhaseFinding::Signal(own)];
+    let fates: Vec<Fate> = judge(&state, &findings).into_iter().map(|(_, fate)| fate).collect();
+    assert_eq!(fates, [Fate::Take, Fate::Take]);
 }

@@ -55,7 +55,7 @@ fn a_human_wakes_a_session_that_waits() {
     assert_eq!(state.question(), None, "it has its answer");
     let mut counted = state.clone();
     assert!(wake(&mut state, 4, None).starts_with("context phases/woken"));
-    assert_eq!((state.block_limit.blocks, state.human_messages.len()), (0, 0));
+    assert_eq!((state.block_limit.blocks, state.handover.human_messages.len()), (0, 0));
     assert_eq!(wake(&mut state, 5, None), "allow -", "it was given");
 
     // A host that counts it as a blocked stop gives up one stop later: then the words stay.
@@ -65,7 +65,7 @@ fn a_human_wakes_a_session_that_waits() {
     assert!(wake(&mut counted, 4, Some(8)).starts_with("context phases/woken"));
     assert_eq!(counted.block_limit.blocks, 8);
     assert_eq!(wake(&mut full, 4, Some(8)), "allow -");
-    assert_eq!(full.human_messages.len(), 1);
+    assert_eq!(full.handover.human_messages.len(), 1);
 
     // Who has a user, or is woken by something else, does not wait.
     for must_allow in [MustAllow::Aborted, MustAllow::Background { what: "make".to_owned() }] {
@@ -76,23 +76,78 @@ fn a_human_wakes_a_session_that_waits() {
     }
 }
 
+/// A limit wakes it when it is over, not before, not while the run is paused, and not for ever.
+#[test]
+fn the_end_of_a_limit_wakes_a_session() {
+    let limited = |state: &mut State, minutes: i64| {
+        let (session, error) = (Some("S1".to_owned()), "rate_limit".to_owned());
+        let until = Some(at(minutes + 10));
+        state.on_event(at(minutes), &Event::StopFailed { session, error, until });
+    };
+    let mut state = run_in("qa");
+    limited(&mut state, 1);
+    assert_eq!(wake(&mut state, 10, None), "allow -", "it is not over");
+    let mut paused = State { paused: true, ..state.clone() };
+    assert_eq!(wake(&mut paused, 20, None), "allow -");
+    let mut told = state.clone();
+    tell(&mut told, 2, "Use tabs.");
+    assert!(wake(&mut told, 3, None).starts_with("context phases/woken"), "whoever says so knows");
+    assert_eq!(told.limit_wakes, 0);
+    assert!(wake(&mut state, 11, None).starts_with("context phases/woken"));
+    assert_eq!(wake(&mut state, 12, None), "allow -", "once");
+    for minutes in (20..).step_by(20).take(LIMIT_WAKES_MAX as usize - 1) {
+        limited(&mut state, minutes);
+        assert!(wake(&mut state, minutes + 10, None).starts_with("context"), "{minutes}");
+    }
+    // It lasted longer than a run may be idle.
+    let mut late = run_in("qa");
+    limited(&mut late, 1);
+    assert!(wake(&mut late, 600, None).starts_with("context phases/woken"));
+    assert!(answer(&says(&mut late, 601, "Not yet.")).starts_with("block"));
+
+    // Its very first turn: the session that got the prompt, and no other.
+    for (asked, wakes) in [("S1", true), ("S2", false)] {
+        let mut first = State { session: None, ..run_in("qa") };
+        first.handover.prompt_pending = true;
+        let session = Some(asked.to_owned());
+        first.on_event(at(0), &Event::Prompt { session, turn: None, own: false });
+        limited(&mut first, 1);
+        assert_eq!(wake(&mut first, 11, None).starts_with("context phases/woken"), wakes);
+        assert_eq!(first.session.is_some(), wakes);
+    }
+
+    limited(&mut state, 2_000);
+    assert_eq!((wake(&mut state, 2_010, None).as_str(), &state.parked), ("allow -", &None));
+    says(&mut state, 2_020, "Not yet.");
+    limited(&mut state, 2_030);
+    assert!(state.parked.is_some(), "a stop of its own starts the count again");
+}
+
 #[test]
 fn a_paused_run_lets_its_agent_stop_and_counts_nothing() {
     for said in ["Not yet.", "I will print SIGNAL: QA_COMPLETE later.", ""] {
         let mut state = run_in("qa");
         says(&mut state, 1, "Not yet.");
-        let (iteration, blocks) = (state.iteration, state.block_limit.blocks);
+        let (iteration, blocks) = (state.progress.iteration, state.block_limit.blocks);
         assert_eq!(answer(&pause(&mut state, 2)), "nothing phases/paused");
         for minutes in [3, 4] {
             let answered = answer(&says(&mut state, minutes, said));
             assert_eq!(answered, "allow phases/allowed-while-paused", "{said}");
         }
-        assert_eq!((state.iteration, state.block_limit.blocks), (iteration, blocks), "{said}");
+        assert_eq!(
+            (state.progress.iteration, state.block_limit.blocks),
+            (iteration, blocks),
+            "{said}"
+        );
         assert_eq!(answer(&resume(&mut state, 5)), "nothing phases/resumed-after-pause");
-        assert_eq!((state.iteration, state.block_limit.blocks), (iteration, blocks), "{said}");
+        assert_eq!(
+            (state.progress.iteration, state.block_limit.blocks),
+            (iteration, blocks),
+            "{said}"
+        );
         assert_eq!(state.session.as_deref(), Some("S1"), "{said}");
         assert_eq!(answer(&says(&mut state, 6, said)), "block phases/blocked", "{said}");
-        assert_eq!(state.iteration, iteration + 1, "{said}");
+        assert_eq!(state.progress.iteration, iteration + 1, "{said}");
     }
 }
 
@@ -110,12 +165,12 @@ fn what_is_reported_while_paused_counts_at_the_first_stop_after() {
         let mut state = run_in("qa");
         pause(&mut state, 1);
         says(&mut state, 2, &said);
-        assert_eq!(state.phase, "qa", "{name}: nothing is judged while the run is paused");
+        assert_eq!(state.progress.phase, "qa", "{name}: nothing is judged while the run is paused");
         resume(&mut state, 3);
-        assert_eq!(state.phase, "qa", "{name}: the stop is judged, not the resume");
+        assert_eq!(state.progress.phase, "qa", "{name}: the stop is judged, not the resume");
         let outcome = says(&mut state, 4, later);
-        assert_eq!((&*answer(&outcome), &*state.phase), (answered, phase), "{name}");
-        assert_eq!(state.held_findings, [], "{name}");
+        assert_eq!((&*answer(&outcome), &*state.progress.phase), (answered, phase), "{name}");
+        assert_eq!(state.reading.held_findings, [], "{name}");
     }
 }
 
@@ -124,17 +179,17 @@ fn what_is_reported_while_paused_counts_at_the_first_stop_after() {
 fn a_paused_run_keeps_its_place_in_the_transcript() {
     let mut state = run_in("qa");
     stop_with_transcript(&mut state, 1, "Not yet.");
-    let before = (state.read_cursor.clone(), state.read_until);
+    let before = (state.reading.read_cursor.clone(), state.reading.read_until);
     pause(&mut state, 2);
     stop_with_transcript(&mut state, 3, &block("QA_COMPLETE"));
-    assert_eq!((state.read_cursor.clone(), state.read_until), before);
-    assert_eq!(state.held_findings, [], "the transcript has it");
+    assert_eq!((state.reading.read_cursor.clone(), state.reading.read_until), before);
+    assert_eq!(state.reading.held_findings, [], "the transcript has it");
     resume(&mut state, 4);
     // The same message is read again, once.
     let outcome = stop_with_transcript(&mut state, 5, &block("QA_COMPLETE"));
-    let got = (&*answer(&outcome), &*state.phase);
+    let got = (&*answer(&outcome), &*state.progress.phase);
     assert_eq!(got, ("block phases/phase-complete", "review"));
-    assert_eq!(state.read_cursor.as_deref(), Some("read at 5"));
+    assert_eq!(state.reading.read_cursor.as_deref(), Some("read at 5"));
 }
 
 #[test]
@@ -146,7 +201,7 @@ fn messages_of_several_paused_stops_stay_apart() {
     says(&mut state, 3, &block("QA_COMPLETE"));
     resume(&mut state, 4);
     assert_eq!(answer(&says(&mut state, 5, "Ready.")), "block phases/phase-complete");
-    assert_eq!(state.phase, "review");
+    assert_eq!(state.progress.phase, "review");
 }
 
 #[test]
@@ -156,7 +211,7 @@ fn what_is_held_is_bounded() {
     for minutes in 2..60 {
         says(&mut state, minutes, &block("TRANSITION_TO_QA"));
     }
-    assert_eq!(state.held_findings.len(), 32);
+    assert_eq!(state.reading.held_findings.len(), 32);
 }
 
 #[test]
@@ -169,7 +224,7 @@ fn responses_that_come_apart_from_the_stop_are_held_too() {
     says(&mut state, 3, "");
     resume(&mut state, 4);
     says(&mut state, 5, "Ready.");
-    assert_eq!(state.phase, "review");
+    assert_eq!(state.progress.phase, "review");
 }
 
 #[test]
@@ -177,14 +232,20 @@ fn subagents_of_a_paused_run_count_later_and_once() {
     let mut state = run_in("qa");
     pause(&mut state, 1);
     let outcome = subagent_says(&mut state, 2, "a1", &block("QA_COMPLETE"));
-    assert_eq!((&*answer(&outcome), &*state.phase), ("allow phases/subagent-stopped", "qa"));
+    assert_eq!(
+        (&*answer(&outcome), &*state.progress.phase),
+        ("allow phases/subagent-stopped", "qa")
+    );
     resume(&mut state, 3);
     // The transcript brings it again, as the result of the task.
     let mut result = stop(&state, "");
     result.findings =
         found(&state, &block("QA_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
     let outcome = state.on_event(at(4), &Event::Stop(result));
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
+    assert_eq!(
+        (&*answer(&outcome), &*state.progress.phase),
+        ("block phases/phase-complete", "review")
+    );
 }
 
 #[test]
@@ -220,7 +281,7 @@ fn prompts_to_a_paused_run_bring_nothing_of_ours() {
 fn a_paused_run_takes_no_session() {
     let mut state = run_in("qa");
     state.session = None;
-    state.prompt_pending = true;
+    state.handover.prompt_pending = true;
     pause(&mut state, 1);
     let before = state.clone();
     assert_eq!(prompt(&mut state, 2, "S1").decisions, []);
@@ -234,14 +295,14 @@ fn a_paused_run_takes_no_session() {
 #[test]
 fn the_token_of_a_paused_run_stays() {
     let mut state = run_in("qa");
-    (state.config.token, state.token) = (TokenPolicy::Require, Some("k7Qd".to_owned()));
+    (state.setup.config.token, state.token) = (TokenPolicy::Require, Some("k7Qd".to_owned()));
     pause(&mut state, 1);
     says(&mut state, 2, &block("QA_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS"));
     let fresh_token = Some("m2Xp".to_owned());
     state.on_event(at(3), &Event::Resume { by: String::new(), fresh_token });
     assert_eq!(state.token.as_deref(), Some("k7Qd"));
     says(&mut state, 4, "Ready.");
-    assert_eq!(state.phase, "review");
+    assert_eq!(state.progress.phase, "review");
 }
 
 #[test]
@@ -273,9 +334,9 @@ fn messages_wait_where_the_agent_gets_no_prompt() {
     tell(&mut state, 1, "Use tabs.");
     let hold = Stop { must_allow: Some(MustAllow::Question), ..stop(&state, "Which?") };
     state.on_event(at(2), &Event::Stop(hold));
-    state.iteration = state.max_iterations;
+    state.progress.iteration = state.setup.max_iterations;
     says(&mut state, 3, "Not yet.");
-    assert!(!state.active);
+    assert!(!state.progress.active);
     resume(&mut state, 4);
     assert!(prompt_of(&prompt(&mut state, 5, "S2")).contains("Use tabs."));
 }
@@ -289,10 +350,13 @@ fn messages_are_few_and_short_and_what_is_dropped_is_named() {
     }
     let full = because(&tell(&mut state, 2, "m8"));
     assert_eq!(full, "sent by ada; the oldest of 8 waiting messages was dropped");
-    assert_eq!((state.human_messages.len(), &*state.human_messages[0]), (8, "m1"));
+    assert_eq!(
+        (state.handover.human_messages.len(), &*state.handover.human_messages[0]),
+        (8, "m1")
+    );
     let long = because(&tell(&mut state, 3, &"\u{e9}".repeat(5_000)));
     assert!(long.ends_with("only its first 4000 characters are kept"), "{long}");
-    assert_eq!(state.human_messages[7].chars().count(), 4_000);
+    assert_eq!(state.handover.human_messages[7].chars().count(), 4_000);
     let before = state.clone();
     assert_eq!(tell(&mut state, 4, " \n").decisions, []);
     assert_eq!(state, before);
@@ -351,5 +415,5 @@ fn a_cancelled_run_is_not_paused_any_more() {
     let mut state = run_in("qa");
     pause(&mut state, 1);
     state.on_event(at(2), &Event::Cancel { by: "ada".into() });
-    assert!(!state.active && !state.paused);
+    assert!(!state.progress.active && !state.paused);
 }

@@ -7,8 +7,8 @@ use aldis_signal::scan::scan;
 
 /// Every prompt of a run, with hostile words wherever words can go.
 fn texts(mut state: State, words: &str) -> Vec<String> {
-    words.clone_into(&mut state.task);
-    state.human_messages = vec![words.to_owned(); 2];
+    words.clone_into(&mut state.setup.task);
+    state.handover.human_messages = vec![words.to_owned(); 2];
     let mut all = vec![state.start_prompt()];
     for said in [words.to_owned(), format!("I will say SIGNAL: {} {words}", state.expected())] {
         let stop = stop(&state, &said);
@@ -46,7 +46,7 @@ fn prompts_scan_to_nothing() {
         for words in hostile {
             for token in [None, Some("k7Qd".to_owned())] {
                 let mut state = run_in(&phase.name);
-                state.config = Config {
+                state.setup.config = Config {
                     verbose: true,
                     no_questions: true,
                     parallel_validation: true,
@@ -77,7 +77,7 @@ fn prompts_of_other_dialects_scan_to_nothing() {
     for name in plain.into_iter().chain(["promise=ALL TESTS PASS"]) {
         for token in [None, Some("k7Qd".to_owned())] {
             let mut state = run_in("qa");
-            state.pipeline = Pipeline::caw().in_dialect(name);
+            state.setup.pipeline = Pipeline::caw().in_dialect(name);
             state.token = token;
             texts(state, "Add CSV export").iter().for_each(|text| assert_silent(text));
         }
@@ -104,16 +104,16 @@ fn forms_are_shown_and_indented() {
 #[test]
 fn a_promise_is_shown_as_it_must_be_written() {
     let mut state = run_in("qa");
-    state.pipeline = Pipeline::looping("promise=ALL TESTS PASS");
-    state.phase = "work".to_owned();
+    state.setup.pipeline = Pipeline::looping("promise=ALL TESTS PASS");
+    state.progress.phase = "work".to_owned();
     assert_eq!(state.position(), Some((1, 1)));
-    let rules = Rules::new(super::super::prompts::builtin(&state.pipeline.dialect));
+    let rules = Rules::new(super::super::prompts::builtin(&state.setup.pipeline.dialect));
     for text in texts(state.clone(), "Make the tests pass") {
         assert!(text.contains(":\n\n    <promise>ALL TESTS PASS</promise>\n\n"), "{text}");
         assert_silent_to(&rules, &text);
     }
     says(&mut state, 1, "<promise>ALL TESTS PASS</promise>");
-    assert_eq!(state.exit_reason, Some(ExitReason::AllPhasesComplete));
+    assert_eq!(state.closing.exit_reason, Some(ExitReason::AllPhasesComplete));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_form_that_is_filled_in_is_the_signal() {
     let filled = lines.join("\n").replace("[current time ISO8601]", "2026-03-02T10:00:00Z");
     let mut state = run_in("qa");
     says(&mut state, 1, &filled);
-    assert_eq!(state.phase, "review", "{filled}");
+    assert_eq!(state.progress.phase, "review", "{filled}");
 }
 
 /// The task is shown as it was written, line by line.
@@ -137,7 +137,7 @@ fn tasks_are_shown_as_they_were_written() {
         ("bell\u{7} and \u{1b}[8mhidden", "> bell and [8mhidden\n"),
     ] {
         let mut state = run_in("qa");
-        task.clone_into(&mut state.task);
+        task.clone_into(&mut state.setup.task);
         let start = state.start_prompt();
         let continuation = prompt_of(&says(&mut state, 1, "Not yet.")).to_owned();
         for text in [start, continuation] {
@@ -145,9 +145,9 @@ fn tasks_are_shown_as_they_were_written() {
         }
     }
     let mut state = run_in("qa");
-    state.task = "x".repeat(4_003);
+    state.setup.task = "x".repeat(4_003);
     assert!(state.start_prompt().contains("> [3 more characters are left out]"));
-    state.task = " \n".to_owned();
+    state.setup.task = " \n".to_owned();
     assert!(!state.start_prompt().contains('>'), "{}", state.start_prompt());
 }
 
@@ -168,7 +168,7 @@ fn a_continuation_says_all_that_is_needed() {
 #[test]
 fn a_start_prompt_says_all_that_is_needed() {
     let mut state = run_in("review");
-    state.config.parallel_validation = true;
+    state.setup.config.parallel_validation = true;
     state.token = Some("k7Qd".to_owned());
     insta::assert_snapshot!(state.start_prompt());
 }

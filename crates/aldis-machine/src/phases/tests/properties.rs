@@ -32,7 +32,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Event::SessionStart { session: session() }),
         1 => Just(Event::SessionEnd { session: session() }),
         1 => Just(Event::Interrupted { session: session() }),
-        1 => Just(Event::StopFailed { session: session(), error: "rate_limit".into() }),
+        1 => Just(Event::StopFailed { session: session(), error: "rate_limit".into(), until: None }),
         2 => Just(Event::Pause { by: "ada".into() }),
         3 => Just(Event::Resume { by: "ada".into(), fresh_token: Some("m2Xp".into()) }),
         3 => "[a-z\n]{0,9}".prop_map(|text| Event::Tell { text, by: "ada".into() }),
@@ -85,16 +85,21 @@ fn event(state: &State, happening: &Happening) -> Event {
 }
 
 fn check(before: &State, state: &State, outcome: &Outcome) -> Result<(), TestCaseError> {
-    prop_assert!(state.last_activity >= before.last_activity, "activity goes back");
-    prop_assert!(state.iteration <= state.max_iterations);
-    prop_assert!(state.human_messages.len() <= 8 && state.held_findings.len() <= 32);
-    prop_assert!(state.detected.len() <= 64 && state.left_out.len() <= 9);
-    prop_assert!(!state.paused || state.active, "what ended is not paused");
+    prop_assert!(state.clock.last_activity >= before.clock.last_activity, "activity goes back");
+    prop_assert!(state.progress.iteration <= state.setup.max_iterations);
+    prop_assert!(
+        state.handover.human_messages.len() <= 8 && state.reading.held_findings.len() <= 32
+    );
+    prop_assert!(state.progress.detected.len() <= 64 && state.progress.left_out.len() <= 9);
+    prop_assert!(!state.paused || state.progress.active, "what ended is not paused");
     let blocked = outcome.effects.iter().any(|effect| matches!(effect, Effect::Block { .. }));
     prop_assert!(!(blocked && before.paused), "a paused run blocks nothing");
     if before.paused && state.paused {
-        prop_assert_eq!((&before.phase, before.iteration), (&state.phase, state.iteration));
-        prop_assert_eq!(&before.read_cursor, &state.read_cursor);
+        prop_assert_eq!(
+            (&before.progress.phase, before.progress.iteration),
+            (&state.progress.phase, state.progress.iteration)
+        );
+        prop_assert_eq!(&before.reading.read_cursor, &state.reading.read_cursor);
     }
     if outcome.decisions.is_empty() {
         prop_assert_eq!(before, state, "what changes is decided");

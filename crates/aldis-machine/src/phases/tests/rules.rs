@@ -40,7 +40,7 @@ impl Row {
 }
 
 fn skip(state: &mut State, flags: &[&str]) {
-    state.config.skip = flags.iter().map(|flag| (*flag).to_owned()).collect();
+    state.setup.config.skip = flags.iter().map(|flag| (*flag).to_owned()).collect();
 }
 
 fn completions() -> Vec<Row> {
@@ -51,7 +51,7 @@ fn completions() -> Vec<Row> {
             0,
         ),
         row("on the last allowed iteration", "qa", block("QA_COMPLETE"))
-            .given(|s| s.iteration = 20)
+            .given(|s| s.progress.iteration = 20)
             .gives("block phases/phase-complete", "review", 0),
         row("skipping one", "execution", block("EXECUTION_COMPLETE"))
             .given(|s| skip(s, &["skip_qa"]))
@@ -78,7 +78,7 @@ fn completions() -> Vec<Row> {
             .gives("block phases/phase-complete", "qa", 0),
         row("a transition only", "execution", block("TRANSITION_TO_QA")),
         row("stop after a phase", "qa", block("QA_COMPLETE"))
-            .given(|s| s.config.after_transition = AfterTransition::Stop)
+            .given(|s| s.setup.config.after_transition = AfterTransition::Stop)
             .gives("allow phases/stopped-after-phase", "review", 0),
         row("the whole run", "qa", block("AUTO_COMPLETE"))
             .gives("allow phases/auto-complete", "complete", 0)
@@ -88,11 +88,9 @@ fn completions() -> Vec<Row> {
 
 fn errors_and_limits() -> Vec<Row> {
     vec![
-        row("a recoverable error", "qa", error_block("qa", true)).given(|s| s.iteration = 4).gives(
-            "allow phases/recoverable-error",
-            "qa",
-            4,
-        ),
+        row("a recoverable error", "qa", error_block("qa", true))
+            .given(|s| s.progress.iteration = 4)
+            .gives("allow phases/recoverable-error", "qa", 4),
         row("a fatal error", "planning", error_block("planning", false))
             .gives("allow phases/critical-error", "failed", 0)
             .ends(ExitReason::CriticalError),
@@ -109,30 +107,28 @@ fn errors_and_limits() -> Vec<Row> {
         ),
         row("nothing", "execution", "Still going."),
         row("the limit", "execution", "Still going.")
-            .given(|s| s.iteration = 20)
+            .given(|s| s.progress.iteration = 20)
             .gives("allow phases/iterations-used-up", "failed", 20)
             .ends(ExitReason::MaxIterationsReached),
-        row("one below the limit", "execution", "Still going.").given(|s| s.iteration = 19).gives(
-            "block phases/blocked",
-            "execution",
-            20,
-        ),
+        row("one below the limit", "execution", "Still going.")
+            .given(|s| s.progress.iteration = 19)
+            .gives("block phases/blocked", "execution", 20),
         row("an unknown phase", "warp", "Still going.").gives(
             "allow phases/unknown-phase",
             "warp",
             0,
         ),
         row("silence", "execution", "Still going.")
-            .given(|s| s.last_activity = Some(at(-121)))
+            .given(|s| s.clock.last_activity = Some(at(-121)))
             .gives("allow phases/stale", "execution", 0)
             .ends(ExitReason::StaleState),
         row("silence just short enough", "execution", "Still going.")
-            .given(|s| s.last_activity = Some(at(-119))),
+            .given(|s| s.clock.last_activity = Some(at(-119))),
         row("a long turn that ends in the signal", "qa", block("QA_COMPLETE"))
-            .given(|s| s.last_activity = Some(at(-600)))
+            .given(|s| s.clock.last_activity = Some(at(-600)))
             .gives("block phases/phase-complete", "review", 0),
         row("no legible start", "qa", block("QA_COMPLETE"))
-            .given(|s| s.started_at = None)
+            .given(|s| s.clock.started_at = None)
             .gives("allow phases/stale", "qa", 0)
             .ends(ExitReason::StaleState),
     ]
@@ -141,7 +137,7 @@ fn errors_and_limits() -> Vec<Row> {
 fn nobody_elses() -> Vec<Row> {
     vec![
         row("ended", "qa", block("QA_COMPLETE"))
-            .given(|s| s.active = false)
+            .given(|s| s.progress.active = false)
             .gives("allow -", "qa", 0),
         row("complete, though active", "complete", "done").gives("allow -", "complete", 0),
         row("failed, though active", "failed", "done").gives("allow -", "failed", 0),
@@ -159,13 +155,23 @@ fn stops_are_judged_by_the_rules() {
         (row.given)(&mut state);
         let before = state.clone();
         let outcome = says(&mut state, 1, &row.said);
-        let got = (&*answer(&outcome), &*state.phase, state.iteration, state.exit_reason);
+        let got = (
+            &*answer(&outcome),
+            &*state.progress.phase,
+            state.progress.iteration,
+            state.closing.exit_reason,
+        );
         assert_eq!(got, (row.answer, row.phase_after, row.iteration, row.exit), "{}", row.name);
         if row.answer == "allow -" {
             assert_eq!(state, before, "{}", row.name);
         }
-        let ended = state.exit_reason.is_some_and(ExitReason::is_success);
-        assert_eq!(ended, state.phase == "complete" && before.phase != "complete", "{}", row.name);
+        let ended = state.closing.exit_reason.is_some_and(ExitReason::is_success);
+        assert_eq!(
+            ended,
+            state.progress.phase == "complete" && before.progress.phase != "complete",
+            "{}",
+            row.name
+        );
     }
 }
 
@@ -191,7 +197,7 @@ fn a_run_binds_to_the_first_turn_that_began_after_it() {
 #[test]
 fn signals_said_before_the_phase_began_are_late() {
     let mut state = run_in("qa");
-    state.phase_started_at = at(10);
+    state.clock.phase_started_at = at(10);
     let mut late = stop(&state, &block("QA_COMPLETE"));
     for said in &mut late.findings {
         let PhaseFinding::Signal(signal) = said else { continue };
@@ -222,19 +228,19 @@ fn subagents_complete_phases_and_never_runs() {
     let mut state = run_in("planning");
     let outcome = subagent_says(&mut state, 1, "a1", &block("PLANNING_COMPLETE"));
     assert_eq!(
-        (&*answer(&outcome), &*state.phase),
+        (&*answer(&outcome), &*state.progress.phase),
         ("allow phases/subagent-completed-phase", "execution")
     );
     // The main agent goes on with the next phase, without using up an iteration.
     let outcome = says(&mut state, 2, "Planner finished, plan looks good.");
-    assert_eq!((&*answer(&outcome), state.iteration), ("block phases/phase-complete", 0));
+    assert_eq!((&*answer(&outcome), state.progress.iteration), ("block phases/phase-complete", 0));
     assert!(prompt_of(&outcome).contains("phase execution"));
     // The same result again, as the transcript has it.
     let mut again = stop(&state, "");
     again.findings =
         found(&state, &block("PLANNING_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
     let outcome = state.on_event(at(3), &Event::Stop(again));
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/blocked", "execution"));
+    assert_eq!((&*answer(&outcome), &*state.progress.phase), ("block phases/blocked", "execution"));
 
     for (text, name) in [
         (block("AUTO_COMPLETE"), "AUTO_COMPLETE"),
@@ -242,12 +248,12 @@ fn subagents_complete_phases_and_never_runs() {
     ] {
         let outcome = subagent_says(&mut state, 4, "a2", &text);
         let want = ("allow phases/subagent-signal-ignored", "execution");
-        assert_eq!((&*answer(&outcome), &*state.phase), want);
+        assert_eq!((&*answer(&outcome), &*state.progress.phase), want);
         let decision = outcome.decision().unwrap();
         assert_eq!(decision.summary, format!("Ignored {name} from sub-agent a2"));
         assert_eq!(decision.evidence[0].reason.as_deref(), Some("role_not_allowed"));
     }
-    assert_eq!(state.iteration, 1);
+    assert_eq!(state.progress.iteration, 1);
 }
 
 #[test]
@@ -266,10 +272,10 @@ fn subagents_complete_the_last_phase_and_the_main_agent_ends_the_run() {
     ] {
         let mut state = run_in("reflect");
         let outcome = subagent_says(&mut state, 1, "a1", &block("REFLECT_COMPLETE"));
-        let got = (&*answer(&outcome), &*state.phase, state.active);
+        let got = (&*answer(&outcome), &*state.progress.phase, state.progress.active);
         assert_eq!(got, ("allow phases/subagent-completed-phase", "reflect", true));
         let outcome = says(&mut state, 2, &said);
-        let got = (&*answer(&outcome), &*state.phase, state.exit_reason);
+        let got = (&*answer(&outcome), &*state.progress.phase, state.closing.exit_reason);
         assert_eq!(got, (answered, phase, exit), "{said}");
         let again = answer(&says(&mut state, 3, "Anything else?"));
         assert_eq!(again, if exit.is_some() { "allow -" } else { "block phases/blocked" });
@@ -284,7 +290,7 @@ fn an_ignored_signal_of_a_subagent_is_named_at_a_stop() {
     result.findings =
         found(&state, &block("AUTO_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
     let outcome = state.on_event(at(1), &Event::Stop(result));
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/blocked", "qa"));
+    assert_eq!((&*answer(&outcome), &*state.progress.phase), ("block phases/blocked", "qa"));
     let because = &outcome.decision().unwrap().because;
     assert!(because.contains("ignored AUTO_COMPLETE from sub-agent a1"), "{because}");
     assert!(prompt_of(&outcome).contains("AUTO_COMPLETE from sub-agent a1"));
@@ -295,7 +301,7 @@ fn an_ignored_signal_of_a_subagent_is_named_at_a_stop() {
 fn an_ending_names_the_last_claim_that_did_not_count() {
     type Ends = fn(&mut State) -> Outcome;
     let used_up: Ends = |state| {
-        state.iteration = state.max_iterations;
+        state.progress.iteration = state.setup.max_iterations;
         says(state, 3, "Still going.")
     };
     let capped: Ends = |state| {
@@ -359,7 +365,7 @@ fn subagents_of_an_unbound_run_are_not_heard() {
     let mut state = run_in("planning");
     state.session = None;
     let outcome = subagent_says(&mut state, 1, "a1", &block("PLANNING_COMPLETE"));
-    assert_eq!((outcome.decision(), &*state.phase), (None, "planning"));
+    assert_eq!((outcome.decision(), &*state.progress.phase), (None, "planning"));
 }
 
 #[test]
@@ -373,17 +379,17 @@ fn reasons_to_let_go_are_respected() {
         let mut state = run_in("qa");
         let waiting = Stop { must_allow: Some(hold.clone()), ..stop(&state, "Waiting.") };
         let outcome = state.on_event(at(1), &Event::Stop(waiting));
-        let got = (&*answer(&outcome), state.iteration, state.active);
+        let got = (&*answer(&outcome), state.progress.iteration, state.progress.active);
         assert_eq!(got, ("allow phases/allowed-for-now", 0, true), "{hold:?}");
         // A signal still counts.
         let done = Stop { must_allow: Some(hold.clone()), ..stop(&state, &block("QA_COMPLETE")) };
         let outcome = state.on_event(at(2), &Event::Stop(done));
         assert_eq!(
-            (&*answer(&outcome), &*state.phase),
+            (&*answer(&outcome), &*state.progress.phase),
             ("allow phases/allowed-for-now", "review"),
             "{hold:?}"
         );
-        assert!(state.prompt_pending);
+        assert!(state.handover.prompt_pending);
     }
 }
 
@@ -416,11 +422,11 @@ fn the_governor_lets_go_before_the_host_does() {
         (capped(None, false), true, 50),
     ] {
         let mut state = run_in("qa");
-        state.max_iterations = 50;
+        state.setup.max_iterations = 50;
         assert_eq!(refusals(&mut state, cap, tools), want, "{cap:?} with tools {tools}");
         // Forced is not complete, and not failed either unless the phase's own limit says so.
         assert_eq!(state.block_limit.capped, want < 50);
-        assert_eq!(state.active, want < 50);
+        assert_eq!(state.progress.active, want < 50);
     }
 }
 
@@ -436,8 +442,11 @@ fn a_capped_run_goes_on_with_the_next_prompt_or_a_resume() {
 
     assert_eq!(state.can_resume(), Ok(()));
     state.on_event(at(3), &Event::Resume { fresh_token: None, by: String::new() });
-    assert_eq!((state.iteration, state.session.as_deref(), &*state.phase), (0, None, "qa"));
-    assert!(state.prompt_pending && !state.block_limit.capped);
+    assert_eq!(
+        (state.progress.iteration, state.session.as_deref(), &*state.progress.phase),
+        (0, None, "qa")
+    );
+    assert!(state.handover.prompt_pending && !state.block_limit.capped);
 }
 
 #[test]
@@ -468,7 +477,7 @@ fn the_same_hint_is_given_twice_then_only_the_form() {
 #[test]
 fn the_first_prompt_tells_what_the_phase_is_about() {
     let mut state = run_in("qa");
-    state.prompt_pending = true;
+    state.handover.prompt_pending = true;
     let prompt =
         |session: &str| Event::Prompt { session: Some(session.into()), turn: None, own: false };
     assert_eq!(state.on_event(at(1), &prompt("S2")).decisions, []);
@@ -490,7 +499,7 @@ fn silence_before_a_prompt_makes_a_run_stale() {
     let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: false };
     state.on_event(at(180), &prompt);
     assert_eq!(answer(&says(&mut state, 181, "Back again.")), "allow phases/stale");
-    assert_eq!(state.exit_reason, Some(ExitReason::StaleState));
+    assert_eq!(state.closing.exit_reason, Some(ExitReason::StaleState));
     assert_eq!(state.can_resume(), Ok(()));
 }
 
@@ -501,7 +510,7 @@ fn a_clock_step_does_not_make_a_run_stale() {
         let mut state = run_in("qa");
         assert_eq!(answer(&says(&mut state, 1, "Not yet.")), "block phases/blocked");
         assert_eq!(answer(&says(&mut state, back, "Not yet.")), "block phases/blocked");
-        assert_eq!(state.last_activity, Some(at(1)), "back to {back}");
+        assert_eq!(state.clock.last_activity, Some(at(1)), "back to {back}");
         let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: false };
         state.on_event(at(back), &prompt);
         assert_eq!(
@@ -515,17 +524,21 @@ fn a_clock_step_does_not_make_a_run_stale() {
 #[test]
 fn a_failed_turn_is_recorded_and_counts_nothing() {
     let mut state = run_in("qa");
-    let failed = Event::StopFailed { session: Some("S1".into()), error: "rate_limit".into() };
+    let failed =
+        Event::StopFailed { session: Some("S1".into()), error: "rate_limit".into(), until: None };
     assert_eq!(answer(&state.on_event(at(1), &failed)), "allow phases/turn-failed");
-    assert_eq!((state.iteration, state.active), (0, true));
-    assert!(state.last_error.unwrap().message.contains("rate_limit"));
+    assert_eq!((state.progress.iteration, state.progress.active), (0, true));
+    assert!(state.closing.last_error.unwrap().message.contains("rate_limit"));
 }
 
 #[test]
 fn humans_end_and_resume_runs() {
     let mut state = run_in("qa");
     state.on_event(at(1), &Event::Cancel { by: "`aldis auto stop`".into() });
-    assert_eq!((state.active, state.exit_reason), (false, Some(ExitReason::UserCancelled)));
+    assert_eq!(
+        (state.progress.active, state.closing.exit_reason),
+        (false, Some(ExitReason::UserCancelled))
+    );
     assert_eq!(state.can_resume(), Err(NotResumable::Cancelled));
     let before = state.clone();
     assert_eq!(
@@ -541,13 +554,16 @@ fn humans_end_and_resume_runs() {
     let mut state = run_in("qa");
     says(&mut state, 1, &error_block("qa", false));
     state.on_event(at(2), &Event::Resume { fresh_token: None, by: String::new() });
-    assert_eq!((&*state.phase, state.active, state.exit_reason), ("qa", true, None));
+    assert_eq!(
+        (&*state.progress.phase, state.progress.active, state.closing.exit_reason),
+        ("qa", true, None)
+    );
 }
 
 #[test]
 fn tokens_are_demanded_and_rotated() {
     let mut state = run_in("qa");
-    state.config.token = TokenPolicy::Require;
+    state.setup.config.token = TokenPolicy::Require;
     state.token = Some("k7Qd".to_owned());
     assert_eq!(answer(&says(&mut state, 1, &block("QA_COMPLETE"))), "block phases/blocked");
     let said = block("QA_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
@@ -555,7 +571,10 @@ fn tokens_are_demanded_and_rotated() {
     let stop = Stop { fresh_token: Some("m2Xp".into()), ..stop(&state, &both) };
     let outcome = state.on_event(at(2), &Event::Stop(stop));
     // The next phase has a code of its own, which nobody knew when this was said.
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
+    assert_eq!(
+        (&*answer(&outcome), &*state.progress.phase),
+        ("block phases/phase-complete", "review")
+    );
     assert_eq!(state.token.as_deref(), Some("m2Xp"));
     assert!(prompt_of(&outcome).contains("TOKEN: m2Xp"));
     let decision = serde_json::to_string(&outcome.decisions).unwrap();
@@ -570,18 +589,21 @@ fn tokens_are_demanded_and_rotated() {
     assert_eq!(state.token.as_deref(), Some("z9Aa"));
 
     // A run that ends in the same stop needs no new one.
-    state.config.token = TokenPolicy::Accept;
+    state.setup.config.token = TokenPolicy::Accept;
     let ending = Stop { findings: super::stop(&state, &block("AUTO_COMPLETE")).findings, ..leaked };
     state.on_event(at(4), &Event::Stop(ending));
-    assert_eq!((&*state.phase, state.token), ("complete", None));
+    assert_eq!((&*state.progress.phase, state.token), ("complete", None));
 }
 
 #[test]
 fn another_dialect_completes_phases_by_meaning() {
     let mut state = run_in("qa");
-    state.pipeline = Pipeline::caw().in_dialect("chorus");
+    state.setup.pipeline = Pipeline::caw().in_dialect("chorus");
     let outcome = says(&mut state, 1, "All green.\n\n<chorus>COMPLETE</chorus>");
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
+    assert_eq!(
+        (&*answer(&outcome), &*state.progress.phase),
+        ("block phases/phase-complete", "review")
+    );
     assert!(prompt_of(&outcome).contains("chorus"));
 }
 
@@ -611,7 +633,7 @@ fn what_was_said_before_a_stop_without_text_counts() {
         };
         state.on_event(at(1), &event);
         says(&mut state, 2, "");
-        assert_eq!(state.phase, phase);
-        assert_eq!(state.pending_response, None, "it counts for one stop");
+        assert_eq!(state.progress.phase, phase);
+        assert_eq!(state.reading.pending_response, None, "it counts for one stop");
     }
 }

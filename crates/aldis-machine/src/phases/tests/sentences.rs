@@ -41,32 +41,32 @@ const STOPS: &[(&str, Happens)] = &[
         says(s, 1, "Not yet.")
     }),
     ("stop after a phase", |s| {
-        s.config.after_transition = AfterTransition::Stop;
+        s.setup.config.after_transition = AfterTransition::Stop;
         says(s, 1, &block("QA_COMPLETE"))
     }),
     ("the last phase", |s| {
-        s.phase = "reflect".to_owned();
+        s.progress.phase = "reflect".to_owned();
         says(s, 1, &block("REFLECT_COMPLETE"))
     }),
     ("the last phase by a sub-agent", |s| {
-        s.phase = "reflect".to_owned();
+        s.progress.phase = "reflect".to_owned();
         subagent_says(s, 1, "a1", &block("REFLECT_COMPLETE"));
         says(s, 1, "Not yet.")
     }),
     ("the whole run", |s| says(s, 1, &block("AUTO_COMPLETE"))),
     ("the whole run in its last phase", |s| {
-        s.phase = "reflect".to_owned();
+        s.progress.phase = "reflect".to_owned();
         says(s, 1, &block("AUTO_COMPLETE"))
     }),
     ("an error", |s| says(s, 1, &error_block("qa", true))),
     ("a fatal error", |s| says(s, 1, &error_block("qa", false))),
     ("used up", |s| {
         says(s, 1, "```\nSIGNAL: QA_COMPLETE\n```\nSoon.");
-        s.iteration = 20;
+        s.progress.iteration = 20;
         says(s, 2, "Not yet.")
     }),
     ("used up, of one", |s| {
-        (s.iteration, s.max_iterations) = (1, 1);
+        (s.progress.iteration, s.setup.max_iterations) = (1, 1);
         says(s, 2, "Not yet.")
     }),
     ("capped", |s| {
@@ -82,12 +82,12 @@ const STOPS: &[(&str, Happens)] = &[
         stopped(s, |stop| stop.continued = Some(true))
     }),
     ("unknown phase", |s| {
-        s.phase = "warp".to_owned();
+        s.progress.phase = "warp".to_owned();
         says(s, 1, "Not yet.")
     }),
     ("stale", |s| says(s, 200, "Not yet.")),
     ("stale, unreadable", |s| {
-        s.last_activity = None;
+        s.clock.last_activity = None;
         says(s, 1, "Not yet.")
     }),
     ("interrupted", |s| stopped(s, |stop| stop.must_allow = Some(MustAllow::Aborted))),
@@ -136,15 +136,15 @@ const OTHERS: &[(&str, Happens)] = &[
         prompted(s)
     }),
     ("first prompt", |s| {
-        s.prompt_pending = true;
+        s.handover.prompt_pending = true;
         prompted(s)
     }),
     ("prompt with a message", |s| {
-        s.human_messages = vec!["Use tabs.".to_owned()];
+        s.handover.human_messages = vec!["Use tabs.".to_owned()];
         prompted(s)
     }),
     ("prompt with messages", |s| {
-        s.human_messages = vec!["Use tabs.".to_owned(); 2];
+        s.handover.human_messages = vec!["Use tabs.".to_owned(); 2];
         prompted(s)
     }),
     ("own prompt", |s| {
@@ -159,7 +159,16 @@ const OTHERS: &[(&str, Happens)] = &[
     ("session end", |s| s.on_event(at(1), &Event::SessionEnd { session: session() })),
     ("failed turn", |s| {
         let error = "rate_limit".to_owned();
-        s.on_event(at(1), &Event::StopFailed { session: session(), error })
+        s.on_event(at(1), &Event::StopFailed { session: session(), error, until: None })
+    }),
+    ("limited turn", |s| {
+        let (error, until) = ("rate_limit".to_owned(), Some(at(60)));
+        s.on_event(at(1), &Event::StopFailed { session: session(), error, until })
+    }),
+    ("wake after a limit", |s| {
+        let (error, until) = ("rate_limit".to_owned(), Some(at(60)));
+        s.on_event(at(1), &Event::StopFailed { session: session(), error, until });
+        s.on_event(at(60), &Event::Woken { session: "S1".to_owned(), cap: None })
     }),
     ("edit", |s| s.on_event(at(1), &Event::Edited { members: vec!["phase".into()] })),
     ("cancel", |s| s.on_event(at(1), &by(|by| Event::Cancel { by }))),
@@ -223,9 +232,10 @@ fn every_rule_has_its_sentences() {
         max_iterations: 20,
         session: None,
         token: None,
+        proof: Proof::default(),
     };
     show("start", &<State as crate::Machine>::start(at(0), start).unwrap().outcome);
-    for (title, happens) in STOPS.iter().chain(SUBAGENTS).chain(OTHERS) {
+    for (title, happens) in STOPS.iter().chain(SUBAGENTS).chain(OTHERS).chain(checks::CASES) {
         let mut state = run_in("qa");
         show(title, &happens(&mut state));
         let stored = state.to_stored().unwrap();

@@ -72,6 +72,7 @@ fn journals_of_0_1_0_replay_to_the_same_decisions() {
         then.last_refused.clone_from(&state.last_refused);
         then.parked.clone_from(&state.parked);
         then.questions_asked = state.questions_asked;
+        then.handover.prompted.clone_from(&state.handover.prompted);
         assert_eq!(state, then, "{name}");
     }
 }
@@ -100,16 +101,23 @@ fn states_of_0_1_0_are_read() {
     }
     let state = State::deserialize(&stored).unwrap();
     let at = |time: &str| Some(time.parse::<Timestamp>().unwrap());
-    assert_eq!(state.read_until, at("2026-11-02T10:03:00Z"));
-    assert_eq!(state.read_cursor.as_deref(), Some("1234/5678"));
-    assert_eq!(state.pending_response.as_ref().unwrap().closing_text, "Half done.");
-    assert!(state.prompt_pending && state.advanced_by_subagent && state.ends_at_next_stop);
-    assert_eq!(state.turn.as_ref().unwrap().active_before, at("2026-11-02T10:02:00Z"));
+    assert_eq!(state.reading.read_until, at("2026-11-02T10:03:00Z"));
+    assert_eq!(state.reading.read_cursor.as_deref(), Some("1234/5678"));
+    assert_eq!(state.reading.pending_response.as_ref().unwrap().closing_text, "Half done.");
+    assert!(
+        state.handover.prompt_pending
+            && state.handover.advanced_by_subagent
+            && state.handover.ends_at_next_stop
+    );
+    assert_eq!(state.clock.turn.as_ref().unwrap().active_before, at("2026-11-02T10:02:00Z"));
     let limit = &state.block_limit;
     assert_eq!((limit.blocks, limit.capped, limit.hint_times), (3, true, 2));
     assert_eq!(limit.last_prompt.as_deref(), Some("d"));
-    assert!(state.counted.contains("a1/QA_COMPLETE") && !state.counted.contains("a3/QA_COMPLETE"));
-    assert!(!state.paused && state.human_messages.is_empty());
+    assert!(
+        state.reading.counted.contains("a1/QA_COMPLETE")
+            && !state.reading.counted.contains("a3/QA_COMPLETE")
+    );
+    assert!(!state.paused && state.handover.human_messages.is_empty());
     let again = serde_json::to_value(&state).unwrap();
     assert_eq!(State::deserialize(&again).unwrap(), state);
 }

@@ -29,7 +29,7 @@ fn play(dialect: &str, case: &Value) -> Played {
     let mut state = begun(|config| {
         config.verify = given["requireTests"] == true;
         config.max_iterations = number(&given["maxIterations"], 50);
-        config.max_crashes = 0;
+        config.max_crashes = number(&given["maxCrashes"], 2);
     });
     state.iteration = number(&given["iteration"], 1);
     state.on_event(

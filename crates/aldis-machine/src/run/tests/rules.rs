@@ -355,3 +355,44 @@ fn no_limit_is_0() {
 fn heard(text: &str) -> Event {
     Event::Reported { signals: reports("chorus", text) }
 }
+
+/// Who is believed when an agent reports in several ways in one iteration.
+#[test]
+fn a_stronger_report_beats_a_weaker_one() {
+    use Via::{Call, Receipt, Said, Token};
+    let (done, blocked) = ("<chorus>COMPLETE</chorus>", "<chorus>BLOCKED: no key</chorus>");
+    let asks = "<chorus>NEEDS_HUMAN: which?</chorus>";
+    for (name, reported, ending, outranked) in [
+        ("as before", [(done, Said), (blocked, Said)], Some(Ending::Blocked), None),
+        ("a call", [(done, Call), (blocked, Said)], Some(Ending::Done), Some("BLOCKED")),
+        (
+            "whatever came first",
+            [(blocked, Said), (done, Call)],
+            Some(Ending::Done),
+            Some("BLOCKED"),
+        ),
+        ("a receipt", [(done, Receipt), (asks, Token)], Some(Ending::Done), Some("NEEDS_HUMAN")),
+        ("a token", [(blocked, Token), (done, Said)], Some(Ending::Blocked), Some("COMPLETE")),
+        ("the same", [(done, Said), (done, Call)], Some(Ending::Done), None),
+    ] {
+        let mut state = begun(|_| {});
+        for (number, (text, via)) in (0..).zip(reported) {
+            let mut signals = reports("chorus", text);
+            signals.iter_mut().for_each(|it| (it.message, it.via) = (number, via));
+            state.on_event(at(1), &Event::Reported { signals });
+        }
+        let mut outcome = exits(&mut state, 2);
+        assert_eq!(outcome.decisions.len(), 1, "{name}");
+        let decided = outcome.decisions.remove(0);
+        looks(&mut state, 2, WorkTree::default());
+        assert_eq!(state.ending(), ending, "{name}");
+        // It is quoted, and said.
+        let refused = decided.evidence.iter().find(|it| it.what == "refused");
+        assert_eq!(refused.and_then(|it| it.name.as_deref()), outranked, "{name}");
+        assert_eq!(refused.and_then(|it| it.reason.as_deref()), outranked.map(|_| "outranked"));
+        assert!(refused.is_none_or(|it| !it.quote.is_empty()), "{name}");
+        let told = outranked.map(|outranked| format!("{outranked} does not count"));
+        let told = told.is_none_or(|told| decided.because.contains(&told));
+        assert!(told, "{name}: {}", decided.because);
+    }
+}

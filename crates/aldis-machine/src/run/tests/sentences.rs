@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::Decision;
+use crate::proof::{
+    ChangeKind, CheckOutput, CheckResult, CheckStatus, FileChange, FileClass, Inspection, OnChange,
+    RedFirst,
+};
+use crate::{Decision, proof};
 
 /// A scenario: its name, the limits it changes, and its events. The work tree is inspected whenever
 /// the machine wants that, and nothing has changed there.
@@ -117,6 +121,68 @@ fn iterations() -> Vec<Scenario> {
             ],
         ),
         ("denied", |_| {}, vec![(1, denied()), (2, denied()), (3, clean())]),
+    ]
+}
+
+/// What checks say, before the work and after a claim.
+fn checks() -> Vec<Scenario> {
+    let looked = || Event::Looked(WorkTree::default());
+    let bent = || {
+        let change = FileChange {
+            path: text("scripts/test"),
+            part: None,
+            class: FileClass::Own,
+            kind: ChangeKind::Changed,
+            before: None,
+            after: None,
+        };
+        Event::Inspected(Box::new(Inspection { changes: vec![change], ..Inspection::default() }))
+    };
+    let inspected = || Event::Inspected(Box::default());
+    let ended = |name: &str, status: CheckStatus| {
+        let tail = if status == CheckStatus::Passed { "" } else { "2 of 118 tests failed" };
+        let output = CheckOutput { tail: text(tail), ..CheckOutput::default() };
+        let result = CheckResult { output, ..CheckResult::new(name, "make", status) };
+        Event::CheckEnded(Box::new(result))
+    };
+    let passed = |name: &str| ended(name, CheckStatus::Passed);
+    let claims = || [(2, reported(DONE)), (3, clean())];
+    let mut asked =
+        vec![(1, looked()), (1, inspected()), (1, passed("build")), (1, passed("unit"))];
+    asked.extend(claims());
+    asked.extend([(4, bent()), (5, passed("build")), (6, passed("unit")), (7, answer())]);
+    let mut refused = vec![(1, looked()), (1, inspected())];
+    refused.extend(claims());
+    refused.extend([(4, bent()), (5, reported(DONE)), (6, clean()), (7, inspected())]);
+    refused.extend([(8, ended("", CheckStatus::Failed)), (9, passed(""))]);
+    vec![
+        (
+            "checks that prove nothing, and a human who is asked",
+            |config| {
+                let check = |name: &str, needs: &[&str]| proof::Check {
+                    name: text(name),
+                    needs: needs.iter().map(|need| text(need)).collect(),
+                    ..proof::Check::unnamed("make")
+                };
+                config.proof.checks = vec![check("build", &[]), check("unit", &["build"])];
+                config.proof.red_first = RedFirst::Warn;
+                config.proof.on_change = Some(OnChange::Ask);
+            },
+            asked,
+        ),
+        (
+            "a check that was bent, and then is flaky",
+            |config| config.proof = proof::Config { repeat: 1, ..proof::Config::unnamed("make") },
+            refused,
+        ),
+        (
+            "a check that must fail first",
+            |config| {
+                let red_first = RedFirst::Strict;
+                config.proof = proof::Config { red_first, ..proof::Config::unnamed("make") };
+            },
+            vec![(1, looked()), (1, inspected()), (1, passed(""))],
+        ),
     ]
 }
 
@@ -248,7 +314,7 @@ fn play((name, change, events): Scenario, shown: &mut String, reached: &mut BTre
 #[test]
 fn every_sentence() {
     let (mut shown, mut reached) = (String::new(), BTreeSet::new());
-    for scenario in iterations().into_iter().chain(limits()).chain(humans()) {
+    for scenario in iterations().into_iter().chain(checks()).chain(limits()).chain(humans()) {
         play(scenario, &mut shown, &mut reached);
     }
     insta::assert_snapshot!(shown);
@@ -263,7 +329,7 @@ fn every_sentence() {
 #[test]
 fn sentences_are_plain() {
     let (mut shown, mut reached) = (String::new(), BTreeSet::new());
-    for scenario in iterations().into_iter().chain(limits()).chain(humans()) {
+    for scenario in iterations().into_iter().chain(checks()).chain(limits()).chain(humans()) {
         play(scenario, &mut shown, &mut reached);
     }
     for word in ["heard", "hear ", "in vain", "whoever", "somebody", "goes on", "told"] {

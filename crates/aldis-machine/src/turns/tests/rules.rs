@@ -1,6 +1,7 @@
 //! Messages, turns, timeouts and the queue.
 
 use super::*;
+use aldis_signal::signal::Via;
 
 #[test]
 fn a_message_is_judged_by_who_has_the_floor() {
@@ -453,4 +454,30 @@ fn history_keeps_the_last_hundred() {
     }
     assert_eq!(state.history.len(), 100);
     assert_eq!(state.history.back().map(|entry| entry.turn), Some(81));
+}
+
+/// A turn that ends in two ways ends once: the weaker report of the same is recorded, and ends nobody
+/// else's turn.
+#[test]
+fn a_turn_that_ends_in_two_ways_ends_once() {
+    let ended_by_call = |state: &mut State, seconds: i64| {
+        let call = crate::calls::Call::EndTurn { channel: "c1".to_owned(), turn: None };
+        let messages = vec![call.ends_turn(Via::Call)];
+        let event = Event::Message { agent: "pm".to_owned(), turn: None, messages };
+        state.on_event(at(seconds), &event)
+    };
+    let mut state = channel(&["pm", "dev"]);
+    let outcome = ended_by_call(&mut state, 1);
+    let decided = outcome.decision().unwrap();
+    assert_eq!(decided.because, "it reported TURN_COMPLETE by tool call");
+    assert_eq!(decided.evidence[0].via, Via::Call);
+    let outcome = says(&mut state, 2, "pm", "Over to you. TURN_COMPLETE");
+    assert_eq!(rule(&outcome), "turns/not-active");
+    assert_eq!(outcome.decision().unwrap().evidence[0].name.as_deref(), Some("TURN_COMPLETE"));
+    assert_eq!(state.active_agent(), Some("dev"));
+    // The other way round, the call is the one that comes late.
+    let mut state = channel(&["pm", "dev"]);
+    says(&mut state, 1, "pm", "Over to you. TURN_COMPLETE");
+    assert_eq!(rule(&ended_by_call(&mut state, 2)), "turns/not-active");
+    assert_eq!(state.active_agent(), Some("dev"));
 }

@@ -88,7 +88,7 @@ struct PumpSource {
 
 /// The rest of the input.
 #[derive(Debug)]
-struct Feed {
+struct PendingInput {
     file: File,
     bytes: Vec<u8>,
     written: usize,
@@ -101,7 +101,7 @@ pub(super) struct Pump {
     control: Option<UnixStream>,
     inbox: Inbox,
     sources: [Option<PumpSource>; 2],
-    feed: Option<Feed>,
+    feed: Option<PendingInput>,
     /// What was not taken yet.
     items: VecDeque<Item>,
     exited: bool,
@@ -130,7 +130,7 @@ impl Pump {
             control: Some(control),
             inbox,
             sources: [Some(source(streams.output, false)), errors],
-            feed: streams.input.map(|(file, bytes)| Feed { file, bytes, written: 0 }),
+            feed: streams.input.map(|(file, bytes)| PendingInput { file, bytes, written: 0 }),
             items: VecDeque::new(),
             exited: false,
             closed: false,

@@ -196,7 +196,7 @@ fn check_keyword(path: &str, keyword: &str) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::new(path, format!("`{}` cannot be a keyword", shown(keyword)))
-        .with_help("a keyword has 3 to 64 printable ASCII characters and no blanks"))
+        .with_help("a keyword has 3 to 64 printable ASCII characters and no spaces"))
 }
 
 /// Where the form does not say which signal it is, only the first can be heard.

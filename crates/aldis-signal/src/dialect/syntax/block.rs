@@ -74,14 +74,14 @@ impl Syntax {
             LineAt::Nothing | LineAt::TooLong => return Read::NotMine,
         };
         match self.value(first.seen) {
-            Some(name) => Reading::new(self, dialect, opening, first, name).read(window),
+            Some(name) => BlockReading::new(self, dialect, opening, first, name).read(window),
             None => Read::NotMine,
         }
     }
 }
 
 /// A block being read.
-struct Reading<'a> {
+struct BlockReading<'a> {
     syntax: &'a Syntax,
     dialect: &'a Dialect,
     draft: Draft,
@@ -93,7 +93,7 @@ struct Reading<'a> {
     end: u64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> BlockReading<'a> {
     fn new(
         syntax: &'a Syntax,
         dialect: &'a Dialect,

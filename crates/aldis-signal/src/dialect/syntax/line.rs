@@ -97,9 +97,13 @@ impl Syntax {
         dialect: &'d Dialect,
         text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        let places = dialect.signals.iter().flat_map(|def| {
-            let found = memchr::memmem::find_iter(text, def.name.as_bytes());
-            found.filter(|at| self.may_be_meant(def, text, *at)).take(1).map(move |at| (def, at))
+        let places = dialect.signals.iter().filter_map(|def| {
+            let name = def.name.as_bytes();
+            // Lines are short: preparing a search would take longer than this.
+            let mut starts = memchr::memchr_iter(*name.first()?, text);
+            let found = starts
+                .find(|at| text[*at..].starts_with(name) && self.may_be_meant(def, text, *at))?;
+            Some((def, found))
         });
         places.min_by_key(|(def, at)| (*at, Reverse(def.name.len())))
     }

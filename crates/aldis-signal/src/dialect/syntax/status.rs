@@ -88,7 +88,7 @@ impl Syntax {
     /// Reads the block whose opening line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Read {
         let mut range = (opening.start, opening.seen_end());
-        let mut lines = Lines::default();
+        let mut lines = KeyedLines::default();
         let mut next = opening.next;
         let reason = loop {
             let line = match window.line(next) {
@@ -116,7 +116,7 @@ impl Syntax {
         let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
         let result = match reason {
             None => {
-                let Lines { fields, token } = lines;
+                let KeyedLines { fields, token } = lines;
                 let mut draft = Draft { fields, token, ..Draft::new(name, range) };
                 dialect.signals.iter().for_each(|def| draft.check_expected(def));
                 match self.check_values(&mut draft) {
@@ -162,12 +162,12 @@ impl Syntax {
 
 /// The fields between the delimiters.
 #[derive(Default)]
-struct Lines {
+struct KeyedLines {
     fields: Fields,
     token: Option<String>,
 }
 
-impl Lines {
+impl KeyedLines {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
     fn take(&mut self, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
         let Some(colon) = memchr::memchr(b':', text) else { return Ok(()) };

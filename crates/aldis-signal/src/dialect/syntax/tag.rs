@@ -49,7 +49,7 @@ impl Syntax {
         tokens: bool,
     ) -> Result<Draft, Defect> {
         let text = lossy(content);
-        let mut token = Token { on: tokens, said: None };
+        let mut token = TagToken { on: tokens, said: None };
         let read = match (&self.text, &self.attribute) {
             (Some(agreed), _) => read_agreed(dialect, agreed, &text, range, &mut token),
             (None, Some(attribute)) => read_attribute(dialect, attribute, &text, range, &mut token),
@@ -65,7 +65,7 @@ impl Syntax {
 }
 
 /// The run token that words may begin with.
-struct Token {
+struct TagToken {
     on: bool,
     said: Option<String>,
 }
@@ -75,7 +75,7 @@ fn read_typed(
     dialect: &Dialect,
     text: &str,
     range: Range,
-    token: &mut Token,
+    token: &mut TagToken,
 ) -> Result<Draft, Defect> {
     let length = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
     let (name, rest) = text.split_at(length);
@@ -150,7 +150,7 @@ fn read_agreed(
     agreed: &str,
     text: &str,
     range: Range,
-    token: &mut Token,
+    token: &mut TagToken,
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
     let mut draft = Draft::new(name, range);
@@ -178,7 +178,7 @@ fn read_attribute(
     attribute: &str,
     text: &str,
     range: Range,
-    token: &mut Token,
+    token: &mut TagToken,
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
     let defect = |reason| Err(Defect::new(reason, name.clone(), range).about(attribute.to_owned()));
@@ -212,7 +212,7 @@ fn read_attribute(
     Ok(draft)
 }
 
-impl Token {
+impl TagToken {
     /// Takes `#code` from the front of a payload. Without tokens that is a word like others: `#42`.
     fn take_from<'t>(&mut self, payload: &'t str) -> &'t str {
         let Some(rest) = payload.strip_prefix('#').filter(|_| self.on) else { return payload };

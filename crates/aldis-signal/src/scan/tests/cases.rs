@@ -94,8 +94,8 @@ fn pilot_cases() {
     check("pilot", pilot);
 }
 
-/// Answers an expectation: what was heard under that key, or `None` for an unknown key.
-type Answer = fn(&Heard, key: &str, want: &Value) -> Option<Value>;
+/// Answers an expectation: what was found under that key, or `None` for an unknown key.
+type Answer = fn(&ScannedCase, key: &str, want: &Value) -> Option<Value>;
 
 #[track_caller]
 fn check(system: &str, answer: Answer) {
@@ -107,19 +107,19 @@ fn check(system: &str, answer: Answer) {
             continue;
         }
         for chunk in [usize::MAX, 1, 7] {
-            let heard = Heard::new(system, &row, chunk);
+            let scanned = ScannedCase::new(system, &row, chunk);
             for (key, want) in row["expect"].as_object().unwrap() {
                 if skipped.contains(&key.as_str()) {
                     continue;
                 }
                 checked += 1;
-                let got = answer(&heard, key, want);
+                let got = answer(&scanned, key, want);
                 if got.as_ref() != Some(want) {
                     let (id, input) = (&row["id"], &row["input"]);
                     let got = got.map_or_else(|| "(unknown key)".to_owned(), |got| got.to_string());
                     wrong.push(format!(
                         "{id} in pieces of {chunk}: {key}: want {want}, got {got}\n{input}\n{:#?}",
-                        heard.found
+                        scanned.found
                     ));
                 }
             }
@@ -129,14 +129,14 @@ fn check(system: &str, answer: Answer) {
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// What was heard in a case.
-struct Heard {
+/// A case, as it was scanned.
+struct ScannedCase {
     expect: Value,
     found: Vec<Finding>,
     again: Vec<Finding>,
 }
 
-impl Heard {
+impl ScannedCase {
     fn new(system: &str, row: &Value, chunk: usize) -> Self {
         let rules = rules_for(system);
         let mut found = Vec::new();
@@ -178,8 +178,8 @@ impl Heard {
     }
 }
 
-fn caw(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
-    let names = heard.names();
+fn caw(scanned: &ScannedCase, key: &str, want: &Value) -> Option<Value> {
+    let names = scanned.names();
     Some(match key {
         "signal" => match names.as_slice() {
             [] => Value::Null,
@@ -193,14 +193,14 @@ fn caw(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
             once.dedup();
             Value::from(once)
         }
-        "warnings" => heard.codes(want),
-        "kind" => match heard.signals()[0].meaning {
+        "warnings" => scanned.codes(want),
+        "kind" => match scanned.signals()[0].meaning {
             Meaning::Info => "transition".into(),
             other => other.as_str().into(),
         },
-        "completes_phase" => heard.signals()[0].meaning.is_claim().into(),
+        "completes_phase" => scanned.signals()[0].meaning.is_claim().into(),
         "last_error" => {
-            let fields = &heard.signals()[0].fields;
+            let fields = &scanned.signals()[0].fields;
             serde_json::json!({"phase": fields["phase"], "message": fields["error"]})
         }
         _ => return None,
@@ -216,9 +216,9 @@ fn delivery_name(signal: &Signal) -> String {
     }
 }
 
-fn delivery(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
+fn delivery(scanned: &ScannedCase, key: &str, want: &Value) -> Option<Value> {
     let dialect = Dialect::builtin("delivery").unwrap();
-    let mut all = heard.signals();
+    let mut all = scanned.signals();
     // The last one wins within a priority.
     all.reverse();
     all.sort_by_key(|signal| dialect.signal(&signal.name).unwrap().priority);
@@ -229,22 +229,24 @@ fn delivery(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
         "task_id" | "request_id" | "path" | "name" => subject(),
         "handler" => match best.and_then(|signal| signal.handler.clone()) {
             // Refused by the machine.
-            _ if heard.expect["applied"] == false => want.clone(),
+            _ if scanned.expect["applied"] == false => want.clone(),
             Some(handler) => handler.to_string().into(),
             None => "REQUEST_CLARIFICATION".into(),
         },
         "fields" => {
-            let heard = &best.unwrap().fields;
+            let scanned = &best.unwrap().fields;
             let wanted = want.as_object().unwrap().keys();
-            wanted.map(|key| (key.clone(), heard.get(key).cloned().unwrap_or_default())).collect()
+            wanted.map(|key| (key.clone(), scanned.get(key).cloned().unwrap_or_default())).collect()
         }
         "file" => best.unwrap().fields["file"].clone(),
         "can_wait" => (best.unwrap().fields["can_wait"] == "YES").into(),
         "also" => all.iter().skip(1).map(|signal| Value::from(delivery_name(signal))).collect(),
-        "warnings" => heard.codes(want),
-        "near_miss" => heard.misses().first().map_or(Value::Null, |miss| Value::from(&*miss.name)),
+        "warnings" => scanned.codes(want),
+        "near_miss" => {
+            scanned.misses().first().map_or(Value::Null, |miss| Value::from(&*miss.name))
+        }
         "malformed" => {
-            heard.misses().first().map_or(Value::Null, |miss| miss.reason.as_str().into())
+            scanned.misses().first().map_or(Value::Null, |miss| miss.reason.as_str().into())
         }
         _ => return None,
     })
@@ -254,8 +256,8 @@ fn pair(signal: &Signal) -> Value {
     serde_json::json!([&*signal.name, signal.payload])
 }
 
-fn chorus(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
-    let all = heard.signals();
+fn chorus(scanned: &ScannedCase, key: &str, want: &Value) -> Option<Value> {
+    let all = scanned.signals();
     let has = |name: &str| Value::from(all.iter().any(|signal| *signal.name == *name));
     let payload_of = |names: &[&str]| {
         let asked = all.iter().find(|signal| names.contains(&&*signal.name));
@@ -272,30 +274,30 @@ fn chorus(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
         "question" => payload_of(&["NEEDS_HELP", "NEEDS_HUMAN"]),
         "isComplete" => has("COMPLETE"),
         "isBlocked" => has("BLOCKED"),
-        "malformed" => heard.misses().len().into(),
+        "malformed" => scanned.misses().len().into(),
         "unknown" => {
             let said = |miss: &&NearMiss| {
                 let inner = miss.raw.trim_start_matches("<chorus>");
                 inner.split([':', '<']).next().map(Value::from)
             };
-            heard.misses().iter().filter_map(said).collect()
+            scanned.misses().iter().filter_map(said).collect()
         }
         "quoted" => {
             let quoted = |miss: &&&NearMiss| miss.reason == Reason::Quoted;
-            heard.misses().iter().filter(quoted).map(|miss| &*miss.name).collect()
+            scanned.misses().iter().filter(quoted).map(|miss| &*miss.name).collect()
         }
         "parse_twice_same" => {
             assert!(want.is_boolean());
-            (heard.found == heard.again).into()
+            (scanned.found == scanned.again).into()
         }
         _ => return None,
     })
 }
 
-fn turn(heard: &Heard, key: &str, _: &Value) -> Option<Value> {
+fn turn(scanned: &ScannedCase, key: &str, _: &Value) -> Option<Value> {
     Some(match key {
-        "detected" => (!heard.signals().is_empty()).into(),
-        "near_miss" => (!heard.misses().is_empty()).into(),
+        "detected" => (!scanned.signals().is_empty()).into(),
+        "near_miss" => (!scanned.misses().is_empty()).into(),
         _ => return None,
     })
 }
@@ -304,8 +306,8 @@ fn is_exit(signal: &Signal) -> bool {
     *signal.name == *"EXIT" || signal.fields.get("exit_signal") == Some(&Value::Bool(true))
 }
 
-fn pilot(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
-    let all = heard.signals();
+fn pilot(scanned: &ScannedCase, key: &str, want: &Value) -> Option<Value> {
+    let all = scanned.signals();
     let latest = |field: &str| {
         let mut values = all.iter().filter_map(|signal| signal.fields.get(field));
         values.next_back().cloned().unwrap_or_default()
@@ -335,7 +337,7 @@ fn pilot(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
             _ => said_at_exit("reason"),
         },
         "decline" => (!said_at_exit("no_op").is_null()).into(),
-        "warnings" => heard.codes(want),
+        "warnings" => scanned.codes(want),
         _ => return None,
     })
 }

@@ -43,7 +43,7 @@ fn fill(text: &str) -> String {
         .replace("{200}", &"x".repeat(200))
 }
 
-/// Checks a table: each text whole and byte by byte.
+/// Checks a table: each text whole and byte by byte, and on both searches.
 #[track_caller]
 fn check(rows: &[Row<'_>]) {
     let mut wrong = Vec::new();
@@ -66,11 +66,11 @@ fn check(rows: &[Row<'_>]) {
         }
         if text.len() < 10_000 {
             let bytes = findings(&rules, text.as_bytes(), 1);
-            if bytes != whole {
-                wrong.push(format!(
-                    "{name} ({dialect})\n  {text:?}\n  byte by byte {}",
-                    show(&bytes)
-                ));
+            let elsewhere = findings(&rules.on_automaton(), text.as_bytes(), usize::MAX);
+            for (how, found) in [("byte by byte", bytes), ("without packed search", elsewhere)] {
+                if found != whole {
+                    wrong.push(format!("{name} ({dialect})\n  {text:?}\n  {how} {}", show(&found)));
+                }
             }
         }
     }

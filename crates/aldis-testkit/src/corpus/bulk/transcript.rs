@@ -15,14 +15,14 @@ pub struct BulkTranscript {
 
 /// Writes entries that each name their predecessor, in the host's key order.
 #[derive(Debug)]
-struct Writer {
+struct TranscriptWriter {
     rng: Rng,
     text: String,
     parent: Option<String>,
     seconds: u64,
 }
 
-impl Writer {
+impl TranscriptWriter {
     fn uuid(&mut self) -> String {
         let (a, b) = (self.rng.bits(), self.rng.bits());
         format!(
@@ -132,7 +132,7 @@ pub fn claude_transcript(bytes: usize, signalled: usize, seed: u64) -> BulkTrans
     let writer_rng = Rng::new(seed ^ 0x5eed);
     let mut rng = Rng::new(seed);
     let text = String::with_capacity(bytes + (2 << 20));
-    let mut writer = Writer { rng: writer_rng, text, parent: None, seconds: 32_400 };
+    let mut writer = TranscriptWriter { rng: writer_rng, text, parent: None, seconds: 32_400 };
     let mut signals = Vec::new();
     let asked = "Port the retry module. When it is finished, say:\n\n<promise>COMPLETE</promise>";
     writer.prompt(asked);

@@ -1,9 +1,9 @@
 //! Line ends, byte order marks, invisible characters, terminal sequences.
 
 use super::structure;
-use crate::corpus::claims::{self, ALL, Claim};
+use crate::corpus::claims::{self, ALL, WrittenSignal};
 use crate::corpus::filler;
-use crate::corpus::{Draft, Expected, Phenomenon, Rng};
+use crate::corpus::{Expected, Phenomenon, Rng, SampleDraft};
 
 /// Dialects in which a control character can stand inside the claim and stay on its line.
 const NO_PILOT: &[&str] =
@@ -25,60 +25,60 @@ pub(super) const PHENOMENA: &[Phenomenon] = &[
 ];
 
 /// Puts something into the middle of the key.
-fn inside_key(rng: &mut Rng, claim: &Claim, intruder: &str) -> String {
+fn inside_key(rng: &mut Rng, claim: &WrittenSignal, intruder: &str) -> String {
     let at = rng.between(1, claim.key.len());
     let (front, back) = claim.key.split_at(at);
     claim.with_key(&format!("{front}{intruder}{back}"))
 }
 
 /// The false twin has the intruder in its key, the genuine one in the prose before.
-fn intruded(rng: &mut Rng, dialect: &str, genuine: bool, intruder: &str) -> Draft {
+fn intruded(rng: &mut Rng, dialect: &str, genuine: bool, intruder: &str) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if !genuine {
         let broken = inside_key(rng, &claim, intruder);
-        return Draft::unheard(filler::around(rng, dialect, &broken));
+        return SampleDraft::unheard(filler::around(rng, dialect, &broken));
     }
     let prose = format!("The label{intruder} is trimmed on input. {}\n\n", filler::lead(rng));
     let text = filler::around(rng, dialect, &claim.text);
-    Draft::heard(format!("{prose}{text}"), vec![claim.expected])
+    SampleDraft::heard(format!("{prose}{text}"), vec![claim.expected])
 }
 
 /// CRLF makes no difference; a bare CR is no line end and shows another text on a terminal.
-fn line_ends(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn line_ends(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     if genuine {
         let text = filler::around(rng, dialect, &claim.text).replace('\n', "\r\n");
-        return Draft::heard(text, vec![claim.expected]);
+        return SampleDraft::heard(text, vec![claim.expected]);
     }
     let broken = match dialect {
         "caw" | "ralph-status" => claim.text.replace('\n', "\r"),
         "delivery" => format!("{}\r{}", filler::lead(rng), claim.text),
         _ => inside_key(rng, &claim, "\r"),
     };
-    Draft::unheard(filler::around(rng, dialect, &broken))
+    SampleDraft::unheard(filler::around(rng, dialect, &broken))
 }
 
-fn byte_order_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn byte_order_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let text = match rng.chance(50) || dialect == "turn" {
             true => format!("\u{feff}{}", claim.text),
             false => format!("\u{feff}{}", filler::around(rng, dialect, &claim.text)),
         };
-        return Draft::heard(text, vec![claim.expected]);
+        return SampleDraft::heard(text, vec![claim.expected]);
     }
     let broken = inside_key(rng, &claim, "\u{feff}");
-    Draft::unheard(filler::around(rng, dialect, &broken))
+    SampleDraft::unheard(filler::around(rng, dialect, &broken))
 }
 
 /// Blanks at line ends and invisible characters after the last word do no harm.
-fn trailing_blanks(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn trailing_blanks(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if !genuine {
         // The same blanks, in the middle of the name.
         let blanks = rng.pick(&[" ", "\t", "  "]);
         let broken = inside_key(rng, &claim, blanks);
-        return Draft::unheard(filler::around(rng, dialect, &broken));
+        return SampleDraft::unheard(filler::around(rng, dialect, &broken));
     }
     let blanks = rng.pick(&[" ", "  ", "\t", " \t "]);
     let core = format!("{}{blanks}", claim.text.replace('\n', &format!("{blanks}\n")));
@@ -88,31 +88,31 @@ fn trailing_blanks(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
         _ => "",
     };
     let before = filler::before(rng);
-    Draft::heard(format!("{before}{core}{tail}"), vec![claim.expected])
+    SampleDraft::heard(format!("{before}{core}{tail}"), vec![claim.expected])
 }
 
-fn zero_width(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn zero_width(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let intruder = rng.pick(&["\u{200b}", "\u{200d}", "\u{2060}", "\u{ad}"]);
     intruded(rng, dialect, genuine, intruder)
 }
 
-fn bidi_control(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn bidi_control(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let intruder = rng.pick(&["\u{202e}", "\u{2066}", "\u{200f}"]);
     intruded(rng, dialect, genuine, intruder)
 }
 
-fn nul(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn nul(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     intruded(rng, dialect, genuine, "\0")
 }
 
 /// A Cyrillic or Greek letter that looks like the Latin one.
-fn homoglyph(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn homoglyph(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let prose = "Naïve façade renamed; the Cyrillic sample «СОМРLЕТЕ» sorts last.\n\n";
         let text = filler::around(rng, dialect, &claim.text);
         let lead = filler::lead(rng);
-        return Draft::heard(format!("{prose}{lead}\n\n{text}"), vec![claim.expected]);
+        return SampleDraft::heard(format!("{prose}{lead}\n\n{text}"), vec![claim.expected]);
     }
     let twins: &[(char, char)] = &[
         ('A', '\u{410}'),
@@ -132,23 +132,23 @@ fn homoglyph(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     let key = claim.key.char_indices();
     let key: String =
         key.map(|(at, c)| if at == place { known(c).unwrap_or(c) } else { c }).collect();
-    Draft::unheard(filler::around(rng, dialect, &claim.with_key(&key)))
+    SampleDraft::unheard(filler::around(rng, dialect, &claim.with_key(&key)))
 }
 
 /// An accent on the last letter of the name, or on a word of the prose.
-fn combining_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn combining_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let text = filler::around(rng, dialect, &claim.text);
         let text = format!("The cafe\u{301} dataset is included. {}\n\n{text}", filler::lead(rng));
-        return Draft::heard(text, vec![claim.expected]);
+        return SampleDraft::heard(text, vec![claim.expected]);
     }
     let broken = claim.with_key(&format!("{}\u{301}", claim.key));
-    Draft::unheard(filler::around(rng, dialect, &broken))
+    SampleDraft::unheard(filler::around(rng, dialect, &broken))
 }
 
 /// Colour is transparent, concealed text is hidden.
-fn colour_or_conceal(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn colour_or_conceal(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     let mut lines = claim.text.lines();
     let head = lines.next().unwrap_or_default().to_owned();
@@ -162,11 +162,15 @@ fn colour_or_conceal(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Dra
         _ => format!("{on}{head}{rest}\x1b[0m"),
     };
     let text = filler::around(rng, dialect, &core);
-    if genuine { Draft::heard(text, vec![claim.expected]) } else { Draft::unheard(text) }
+    if genuine {
+        SampleDraft::heard(text, vec![claim.expected])
+    } else {
+        SampleDraft::unheard(text)
+    }
 }
 
 /// Colour beside the name is transparent; a sequence that moves or erases inside it is not.
-fn colour_or_erase(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn colour_or_erase(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let core = match dialect {
@@ -175,28 +179,28 @@ fn colour_or_erase(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
             _ => format!("\x1b[36m{}\x1b[39m", claim.text),
         };
         let text = filler::around(rng, dialect, &core);
-        return Draft::heard(text, vec![claim.expected]);
+        return SampleDraft::heard(text, vec![claim.expected]);
     }
     let erase = rng.pick(&["\x1b[2K", "\x1b[1A", "\x1b[5D", "\x1b[2J", "\x1b[1G"]);
     let broken = inside_key(rng, &claim, erase);
-    Draft::unheard(filler::around(rng, dialect, &broken))
+    SampleDraft::unheard(filler::around(rng, dialect, &broken))
 }
 
 /// Only LF ends a line, whatever an editor shows.
-fn unicode_line_end(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn unicode_line_end(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let end = rng.pick(&["\u{2028}", "\u{2029}", "\u{85}", "\u{b}", "\u{c}"]);
     let lead = filler::lead(rng);
     let after = filler::after(rng);
     if genuine {
         let text = format!("{lead}{end}{lead}\n\n{}{after}", claim.text);
-        return Draft::heard(text, vec![claim.expected]);
+        return SampleDraft::heard(text, vec![claim.expected]);
     }
-    Draft::unheard(format!("{lead}{end}{}{after}", claim.text))
+    SampleDraft::unheard(format!("{lead}{end}{}{after}", claim.text))
 }
 
 /// Only blank and tab separate.
-fn separator_blank(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn separator_blank(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let name = rng.pick(&["READY_FOR_REVIEW", "AUDIT_PASSED", "CHECKPOINT"]);
     let id = claims::id(rng);
     let plain = rng.pick(&[" ", "\t", "  ", ""]);
@@ -204,5 +208,5 @@ fn separator_blank(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
     let core = format!("{name}:{}{id}", if genuine { plain } else { odd });
     let text = filler::around(rng, dialect, &core);
     let expected = Expected::about(name, id);
-    if genuine { Draft::heard(text, vec![expected]) } else { Draft::unheard(text) }
+    if genuine { SampleDraft::heard(text, vec![expected]) } else { SampleDraft::unheard(text) }
 }

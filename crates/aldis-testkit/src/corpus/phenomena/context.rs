@@ -1,9 +1,9 @@
 //! Where in the message it stands: fences, quotes, comments, tables, search hits, diffs.
 
 use super::{structure, twins};
-use crate::corpus::claims::{self, ALL, Claim, TAGS};
+use crate::corpus::claims::{self, ALL, TAGS, WrittenSignal};
 use crate::corpus::filler;
-use crate::corpus::{Draft, Phenomenon, Rng};
+use crate::corpus::{Phenomenon, Rng, SampleDraft};
 
 /// Every line of the signal can carry a prefix and is then none.
 const LINES: &[&str] =
@@ -33,7 +33,7 @@ pub(super) const PHENOMENA: &[Phenomenon] = &[
 ];
 
 /// A fence around the claim, longer than any fence in it.
-fn fenced(claim: &Claim, mark: char, info: &str) -> String {
+fn fenced(claim: &WrittenSignal, mark: char, info: &str) -> String {
     let inner = claim.text.starts_with("```");
     let fence = mark.to_string().repeat(if inner && mark == '`' { 4 } else { 3 });
     format!("{fence}{info}\n{}\n{fence}", claim.text)
@@ -44,21 +44,21 @@ fn after_or_in(
     rng: &mut Rng,
     dialect: &str,
     genuine: bool,
-    claim: Claim,
+    claim: WrittenSignal,
     ended: &str,
     quoted: &str,
-) -> Draft {
+) -> SampleDraft {
     if genuine {
         let text = filler::around(rng, dialect, &claim.text);
-        return Draft::heard(
+        return SampleDraft::heard(
             format!("{ended}\n\n{}\n\n{text}", filler::lead(rng)),
             vec![claim.expected],
         );
     }
-    Draft::unheard(filler::around(rng, dialect, quoted))
+    SampleDraft::unheard(filler::around(rng, dialect, quoted))
 }
 
-fn fence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let info = rng.pick(&["text", "markdown", "yaml", "console"]);
     let (ended, quoted) = (filler::fence(rng), fenced(&claim, '`', info));
@@ -66,7 +66,7 @@ fn fence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A shorter fence inside does not close the longer one.
-fn fence_longer(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_longer(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let fence = rng.pick(&["````", "`````"]);
     let ended = format!("{fence}markdown\n{}\n{fence}", filler::fence(rng));
@@ -75,14 +75,14 @@ fn fence_longer(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A fence may be closed by a longer one; one that is not closed quotes to the end.
-fn fence_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = "```sh\ncargo fmt --check\n`````";
     let quoted = format!("```sh\ncargo fmt --check\n\n{}", claim.text);
     after_or_in(rng, dialect, genuine, claim, ended, &quoted)
 }
 
-fn fence_tilde(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_tilde(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = format!("~~~\n{}\n```\n~~~", filler::fence(rng));
     let quoted = fenced(&claim, '~', "text");
@@ -90,7 +90,7 @@ fn fence_tilde(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// In a list item fences are indented; what stands in them may start in column 0.
-fn fence_indented(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_indented(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = "1. Build it.\n\n   ```sh\n   cargo build\n   ```\n\n2. Ship it.".to_owned();
     let blanks = rng.pick(&[" ", "  ", "   "]);
@@ -101,12 +101,12 @@ fn fence_indented(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft 
 }
 
 /// Models wrap what they were shown wrapped: a bare fence with one block at the end counts.
-fn fence_terminal(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn fence_terminal(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::caw(rng);
     let before = filler::before(rng);
     if genuine {
         let end = rng.pick(&["", "\n", "\n\n", "  \n"]);
-        return Draft::heard(
+        return SampleDraft::heard(
             format!("{before}```\n{}\n```{end}", claim.text),
             vec![claim.expected],
         );
@@ -116,10 +116,10 @@ fn fence_terminal(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
         1 => format!("{before}```yaml\n{}\n```\n", claim.text),
         _ => format!("{before}```\nstep 4 of 4\n{}\n```\n", claim.text),
     };
-    Draft::unheard(text)
+    SampleDraft::unheard(text)
 }
 
-fn inline_code(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn inline_code(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = "Renamed `load_all` to `load` and dropped ``a ` b``.";
     let ticks = rng.pick(&["`", "``"]);
@@ -131,14 +131,14 @@ fn inline_code(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// Inline code ends with its paragraph, closed or not.
-fn inline_code_paragraph(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn inline_code_paragraph(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = "The key is the ` character on most layouts.";
     let quoted = format!("Handled: `a list of\n{}\nand more` in the table.", claim.text);
     after_or_in(rng, dialect, genuine, claim, ended, &quoted)
 }
 
-fn block_quote(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn block_quote(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = format!("> {}\n> {}", filler::sentence(rng), filler::sentence(rng));
     let mark = rng.pick(&["> ", ">", "> > ", "  > "]);
@@ -146,7 +146,7 @@ fn block_quote(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     after_or_in(rng, dialect, genuine, claim, &ended, &quoted.join("\n"))
 }
 
-fn table_row(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn table_row(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = filler::table(rng);
     let head = "| step | text |\n|---|---|";
@@ -157,7 +157,7 @@ fn table_row(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     after_or_in(rng, dialect, genuine, claim, &ended, &quoted)
 }
 
-fn html_comment(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn html_comment(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = "<!-- generated by the importer -->";
     let quoted = match rng.chance(50) && TAGS.contains(&dialect) {
@@ -168,7 +168,7 @@ fn html_comment(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A comment that is not closed hides the rest of the message.
-fn html_comment_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn html_comment_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let ended = "<!--\ngenerated by the importer\n-->";
     let quoted = format!("<!-- notes of the importer\n\n{}", claim.text);
@@ -176,7 +176,7 @@ fn html_comment_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) ->
 }
 
 /// What `grep -n` and its context lines print.
-fn search_hit(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn search_hit(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let path = rng.pick(&["docs/prompt.md", "src/loop.rs", "README.md", "a/b-c/notes.txt"]);
     let mut number = rng.between(1, 900);
@@ -191,7 +191,7 @@ fn search_hit(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// What file viewers print.
-fn line_number(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn line_number(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let mut number = rng.between(1, 900);
     let mark = rng.pick(&["\t", "→"]);
@@ -204,7 +204,7 @@ fn line_number(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     after_or_in(rng, dialect, genuine, claim, &ended, &lines.join("\n"))
 }
 
-fn diff(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn diff(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let mark = rng.pick(&["+", "-"]);
     let quoted = claim.text.lines().map(|line| format!("{mark}{line}")).collect::<Vec<_>>();
@@ -213,7 +213,7 @@ fn diff(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     after_or_in(rng, dialect, genuine, claim, ended, &quoted)
 }
 
-fn quotation_marks(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn quotation_marks(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let (open, close) = rng.pick(&[("\"", "\""), ("“", "”")]);
     let ended = format!("The title is now {open}Limits and budgets{close} everywhere.");
@@ -222,13 +222,16 @@ fn quotation_marks(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
 }
 
 /// A polite sentence after the claim changes nothing.
-fn closing_sentence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn closing_sentence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     let (before, closing) = (filler::before(rng), filler::closing(rng));
     let gap = if claim.text.ends_with("---") || rng.chance(50) { "\n\n" } else { "\n" };
     if genuine {
-        return Draft::heard(format!("{before}{}{gap}{closing}", claim.text), vec![claim.expected]);
+        return SampleDraft::heard(
+            format!("{before}{}{gap}{closing}", claim.text),
+            vec![claim.expected],
+        );
     }
     let quoted = fenced(&claim, '`', "text");
-    Draft::unheard(format!("{before}{quoted}{gap}{closing}"))
+    SampleDraft::unheard(format!("{before}{quoted}{gap}{closing}"))
 }

@@ -3,7 +3,7 @@
 use super::structure;
 use crate::corpus::claims::{self, PHASES, TAGS};
 use crate::corpus::filler;
-use crate::corpus::{Draft, Expected, Phenomenon, Rng};
+use crate::corpus::{Expected, Phenomenon, Rng, SampleDraft};
 
 const TYPED: &[&str] = &["chorus", "axiom"];
 const REPEATABLE: &[&str] =
@@ -27,12 +27,12 @@ pub(super) const PHENOMENA: &[Phenomenon] = &[
     structure("two_signals", REPEATABLE, two_signals),
 ];
 
-fn twin(rng: &mut Rng, dialect: &str, core: &str, expected: Option<Expected>) -> Draft {
-    Draft::heard(filler::around(rng, dialect, core), expected.into_iter().collect())
+fn twin(rng: &mut Rng, dialect: &str, core: &str, expected: Option<Expected>) -> SampleDraft {
+    SampleDraft::heard(filler::around(rng, dialect, core), expected.into_iter().collect())
 }
 
 /// A completion says so in its status; an error block is another signal.
-fn status_not_complete(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn status_not_complete(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::caw(rng);
     if !genuine {
         let status = rng.pick(&["error", "failed", "partial", "in_progress", "incomplete"]);
@@ -51,7 +51,7 @@ fn status_not_complete(rng: &mut Rng, dialect: &'static str, genuine: bool) -> D
     twin(rng, dialect, &core, Some(Expected::new("PHASE_ERROR")))
 }
 
-fn duplicate_field(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn duplicate_field(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::caw(rng);
     if genuine {
         return twin(rng, dialect, &claim.text, Some(claim.expected));
@@ -64,7 +64,7 @@ fn duplicate_field(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
 }
 
 /// Members may be missing; others than the listed ones make it something else.
-fn unknown_field(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn unknown_field(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::caw(rng);
     if genuine {
         let lines: Vec<&str> = claim.text.lines().collect();
@@ -80,7 +80,7 @@ fn unknown_field(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     twin(rng, dialect, &core, None)
 }
 
-fn blank_in_block(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn blank_in_block(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::caw(rng);
     if genuine {
         let core = format!("\n\n{}\n\n", claim.text);
@@ -92,23 +92,26 @@ fn blank_in_block(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft 
 }
 
 /// As the last line a name counts without delimiters; elsewhere, or in a sentence, it does not.
-fn bare_last_line(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn bare_last_line(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let (name, ..) = rng.pick(PHASES);
     let before = filler::before(rng);
     if genuine {
         let end = rng.pick(&["", "\n", "\n\n"]);
-        return Draft::heard(format!("{before}SIGNAL: {name}{end}"), vec![Expected::new(name)]);
+        return SampleDraft::heard(
+            format!("{before}SIGNAL: {name}{end}"),
+            vec![Expected::new(name)],
+        );
     }
     let text = match rng.below(3) {
         0 => format!("{before}SIGNAL: {name}\n\n{}", filler::closing(rng)),
         1 => format!("{before}The table maps qa to SIGNAL: {name}"),
         _ => format!("{before}SIGNAL: {name} is what the table maps qa to"),
     };
-    Draft::unheard(text)
+    SampleDraft::unheard(text)
 }
 
 /// A horizontal rule is not the start of a block unless the signal follows at once.
-fn rule_before(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn rule_before(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::caw(rng);
     let lead = filler::lead(rng);
     if genuine {
@@ -120,7 +123,7 @@ fn rule_before(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A new opening tag starts again; one that is never closed says nothing.
-fn tag_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn tag_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let open = format!("<{dialect}>");
     let claim = claims::any(rng, dialect);
     if genuine {
@@ -133,12 +136,12 @@ fn tag_unclosed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// Tags follow one another; one inside the other is neither.
-fn tag_nested(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn tag_nested(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     let outer = claims::with_payload(rng, dialect);
     if genuine {
         let text = format!("{}\n\n{}", outer.text, claim.text);
-        return Draft::heard(
+        return SampleDraft::heard(
             filler::around(rng, dialect, &text),
             vec![outer.expected, claim.expected],
         );
@@ -148,7 +151,7 @@ fn tag_nested(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// No blanks around the type; around the payload they come off.
-fn tag_padded(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn tag_padded(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let core = format!("<{dialect}>BLOCKED:   quota used up  </{dialect}>");
@@ -160,7 +163,7 @@ fn tag_padded(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A payload runs over lines and may hold angle brackets, but ends only at the closing tag.
-fn tag_payload(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn tag_payload(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let payload = rng.pick(&[
         "expected Vec<u8>,\ngot <T>",
         "a < b holds for\n\nall inputs",
@@ -177,7 +180,7 @@ fn tag_payload(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// Entities are text, not tags.
-fn tag_escaped(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn tag_escaped(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let core = format!("Escapes &lt;b&gt; and &amp; now.\n\n{}", claim.text);
@@ -188,27 +191,27 @@ fn tag_escaped(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// 64 KiB are enough for everybody.
-fn too_long(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn too_long(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let words = if genuine { rng.between(2_000, 5_000) } else { rng.between(7_000, 9_000) };
     let payload = "overflows ".repeat(words);
     let core = format!("<{dialect}>BLOCKED: {payload}</{dialect}>");
     twin(rng, dialect, &core, genuine.then(|| Expected::new("BLOCKED")))
 }
 
-fn not_at_end(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn not_at_end(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let before = filler::before(rng);
     let keyword = "TURN_COMPLETE";
     if genuine {
         let end = rng.pick(&["", "\n", " \n\n", "\t", "\u{a0}", "\n\u{200b}"]);
         let text = format!("{before}{keyword}{end}");
-        return Draft::heard(text, vec![Expected::new(keyword)]);
+        return SampleDraft::heard(text, vec![Expected::new(keyword)]);
     }
     let rest = rng.pick(&["\n\nOver to you, Dev.", " and over to Dev", "\n- one more thing", "?"]);
-    Draft::unheard(format!("{before}{keyword}{rest}"))
+    SampleDraft::unheard(format!("{before}{keyword}{rest}"))
 }
 
 /// What is delegated is payload; only what follows its end marker is speech again.
-fn delegation(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn delegation(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let names = ["READY_FOR_REVIEW", "TASK_INCOMPLETE", "AUDIT_PASSED"];
     let (inner, outer) = (claims::delivery(rng, &names), claims::delivery(rng, &names));
     let head =
@@ -219,7 +222,7 @@ fn delegation(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
     let before = filler::before(rng);
     if !genuine {
         let text = format!("{before}{head}\n\n{start}\n{prompt}\n\n{}", outer.text);
-        return Draft::unheard(text);
+        return SampleDraft::unheard(text);
     }
     let mut genuine = vec![Expected::new("EXPERT_REQUEST")];
     let mut text = format!("{before}{head}\n\n{start}\n{prompt}\n{end}");
@@ -227,15 +230,15 @@ fn delegation(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
         text = format!("{text}\n\n{}\n\n{}", filler::lead(rng), outer.text);
         genuine.push(outer.expected);
     }
-    Draft::heard(text, genuine)
+    SampleDraft::heard(text, genuine)
 }
 
-fn two_signals(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn two_signals(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (first, second) = (claims::any(rng, dialect), claims::any(rng, dialect));
     let text = format!("{}\n\n{}\n\n{}", first.text, filler::lead(rng), second.text);
     if genuine {
         let text = filler::around(rng, dialect, &text);
-        return Draft::heard(text, vec![first.expected, second.expected]);
+        return SampleDraft::heard(text, vec![first.expected, second.expected]);
     }
     let core = format!("````text\n{text}\n````");
     twin(rng, dialect, &core, None)

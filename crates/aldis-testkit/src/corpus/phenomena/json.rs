@@ -3,7 +3,7 @@
 use super::structure;
 use crate::corpus::claims;
 use crate::corpus::filler;
-use crate::corpus::{Draft, Expected, Phenomenon, Rng};
+use crate::corpus::{Expected, Phenomenon, Rng, SampleDraft};
 
 const PILOT: &[&str] = &["pilot"];
 
@@ -25,17 +25,17 @@ fn fence(json: &str) -> String {
     format!("```pilot-signal\n{json}\n```")
 }
 
-fn twin(rng: &mut Rng, core: &str, expected: Option<Expected>) -> Draft {
-    Draft::heard(filler::around(rng, "pilot", core), expected.into_iter().collect())
+fn twin(rng: &mut Rng, core: &str, expected: Option<Expected>) -> SampleDraft {
+    SampleDraft::heard(filler::around(rng, "pilot", core), expected.into_iter().collect())
 }
 
 /// One of two JSON texts, in a fence.
-fn either(rng: &mut Rng, genuine: bool, good: &str, bad: &str, name: &str) -> Draft {
+fn either(rng: &mut Rng, genuine: bool, good: &str, bad: &str, name: &str) -> SampleDraft {
     let json = if genuine { good } else { bad };
     twin(rng, &fence(json), genuine.then(|| Expected::new(name)))
 }
 
-fn json_broken(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_broken(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let exit = rng.chance(50);
     let (json, name) = claims::pilot_json(rng, exit);
     let body = json.trim_end_matches('}');
@@ -49,7 +49,7 @@ fn json_broken(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
     either(rng, genuine, &json, &bad, name)
 }
 
-fn json_duplicate_key(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_duplicate_key(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let again =
         rng.pick(&["\"success\":false", "\"type\":\"status\"", "\"typ\\u0065\":\"status\""]);
     let good = "{\"v\":2,\"type\":\"exit\",\"success\":true,\"exit_signal\":true}";
@@ -59,7 +59,7 @@ fn json_duplicate_key(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
 }
 
 /// Booleans are booleans.
-fn json_boolean(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_boolean(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let value = rng.pick(&["\"true\"", "1", "\"yes\"", "[true]"]);
     let key = rng.pick(&["exit_signal", "success"]);
     let good = format!("{{\"v\":2,\"type\":\"exit\",\"{key}\":true}}");
@@ -67,21 +67,21 @@ fn json_boolean(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
     either(rng, genuine, &good, &bad, "EXIT")
 }
 
-fn json_two_values(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_two_values(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let (json, name) = claims::pilot_json(rng, false);
     let (other, _) = claims::pilot_json(rng, true);
     let gap = rng.pick(&["\n", " ", "", "\n\n"]);
     either(rng, genuine, &json, &format!("{json}{gap}{other}"), name)
 }
 
-fn json_depth(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_depth(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let depth = if genuine { rng.between(1, 8) } else { rng.between(40, 400) };
     let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     let json = format!("{{\"v\":2,\"type\":\"status\",\"progress\":40,\"context\":{nested}}}");
     twin(rng, &fence(&json), genuine.then(|| Expected::new("STATUS")))
 }
 
-fn json_number(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_number(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let good = rng.pick(&["0", "42", "100", "140", "-3"]);
     let bad = rng.pick(&["1e400", "-1e999", "0x10", "01", "Infinity"]);
     let number = if genuine { good } else { bad };
@@ -90,7 +90,7 @@ fn json_number(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
 }
 
 /// The layouts that models make of it; another info string is another fence.
-fn json_layout(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_layout(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let exit = rng.chance(50);
     let (json, name) = claims::pilot_json(rng, exit);
     let pretty = json.replace("{", "{\n  ").replace(",\"", ",\n  \"").replace("}", "\n}");
@@ -108,7 +108,7 @@ fn json_layout(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
 }
 
 /// A line of its own outside any fence, or inside one.
-fn json_bare_line(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn json_bare_line(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let exit = rng.chance(50);
     let (json, name) = claims::pilot_json(rng, exit);
     let core = match (genuine, rng.below(3)) {
@@ -121,7 +121,7 @@ fn json_bare_line(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
 }
 
 /// The old banners count on a line of their own and never in prose.
-fn legacy_form(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn legacy_form(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let (words, name) = rng.pick(&[
         ("EXIT_SIGNAL: true", "EXIT"),
         ("LOOP COMPLETE", "EXIT"),
@@ -137,7 +137,7 @@ fn legacy_form(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
     twin(rng, &core, genuine.then(|| Expected::new(name)))
 }
 
-fn legacy_status(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn legacy_status(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let rule =
         rng.pick(&["====", "━━━━━━━━", "=================================================="]);
     let (phase, progress) = (rng.pick(&["INIT", "RESEARCH", "IMPL", "VERIFY"]), rng.below(100));
@@ -154,7 +154,7 @@ fn legacy_status(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
 }
 
 /// The old forms count only where the new one is not used.
-fn legacy_beside_json(rng: &mut Rng, _: &'static str, genuine: bool) -> Draft {
+fn legacy_beside_json(rng: &mut Rng, _: &'static str, genuine: bool) -> SampleDraft {
     let (json, name) = claims::pilot_json(rng, false);
     let legacy = rng.pick(&["LOOP COMPLETE", "EXIT_SIGNAL: true", "STAGNATION DETECTED"]);
     if genuine {

@@ -5,7 +5,7 @@ use aldis_signal::Dialect;
 use super::{structure, twins};
 use crate::corpus::claims::{self, ALL};
 use crate::corpus::filler;
-use crate::corpus::{Draft, Expected, Phenomenon, Rng};
+use crate::corpus::{Expected, Phenomenon, Rng, SampleDraft};
 
 pub(super) const PHENOMENA: &[Phenomenon] = &[
     twins("case", &["caw"], &["chorus", "axiom", "delivery", "turn", "ralphex", "promise"], case),
@@ -26,8 +26,8 @@ pub(super) const PHENOMENA: &[Phenomenon] = &[
 /// Names of task signals.
 const TASK: &[&str] = &["READY_FOR_REVIEW", "REVIEW_PASSED", "AUDIT_PASSED", "CHECKPOINT"];
 
-fn twin(rng: &mut Rng, dialect: &str, core: &str, expected: Option<Expected>) -> Draft {
-    Draft::heard(filler::around(rng, dialect, core), expected.into_iter().collect())
+fn twin(rng: &mut Rng, dialect: &str, core: &str, expected: Option<Expected>) -> SampleDraft {
+    SampleDraft::heard(filler::around(rng, dialect, core), expected.into_iter().collect())
 }
 
 /// Changes the case of letters at random.
@@ -42,7 +42,7 @@ fn scramble(rng: &mut Rng, word: &str) -> String {
 }
 
 /// caw takes any case, the others only their own.
-fn case(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn case(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if !genuine {
         let lower = claim.key.to_ascii_lowercase();
@@ -64,7 +64,7 @@ fn case(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A name inside a longer name is not that name.
-fn affix(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn affix(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     let lower = claim.key.starts_with(|c: char| c.is_ascii_lowercase());
     let (front, back) = match (lower, rng.chance(50)) {
@@ -82,7 +82,7 @@ fn affix(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     twin(rng, dialect, &format!("{prose}{}", claim.text), Some(claim.expected))
 }
 
-fn unknown_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn unknown_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     let other = match dialect {
         "caw" => rng.pick(&["DEPLOY_COMPLETE", "TESTS_GREEN", "COMPLETE"]),
@@ -97,14 +97,14 @@ fn unknown_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// The blank after the colon may be missing, the colon may not.
-fn separator(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn separator(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (from, claim) = match dialect {
         "caw" => ("SIGNAL: ", claims::caw(rng)),
         "delivery" => (": ", claims::delivery(rng, TASK)),
         _ => {
             let text = format!("<{dialect}>BLOCKED: no access</{dialect}>");
             let expected = Expected::new("BLOCKED");
-            (": ", claims::Claim { text, key: "BLOCKED", expected })
+            (": ", claims::WrittenSignal { text, key: "BLOCKED", expected })
         }
     };
     let to = if genuine { from.trim_end().to_owned() } else { from.replace(':', "") };
@@ -112,7 +112,7 @@ fn separator(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     twin(rng, dialect, &core, genuine.then_some(claim.expected))
 }
 
-fn bad_id(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn bad_id(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let name = rng.pick(TASK);
     let id = match (genuine, rng.below(3)) {
         (true, 0) => "t".repeat(64),
@@ -127,7 +127,7 @@ fn bad_id(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     twin(rng, dialect, &core, genuine.then(|| Expected::about(name, id)))
 }
 
-fn bad_path(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn bad_path(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let good = ["src/lib.rs", "docs/user guide.md", "a/b/c.txt", "Makefile"];
     let bad = ["/etc/passwd", "../secrets.env", "src/../../x.rs", "C:\\temp\\x.rs"];
     let path = if genuine { rng.pick(&good) } else { rng.pick(&bad) };
@@ -136,7 +136,7 @@ fn bad_path(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A colon with nothing behind it does not reach for the next line.
-fn missing_subject(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn missing_subject(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     if dialect == "event" {
         let claim = claims::done(rng, dialect);
         return match genuine {
@@ -152,7 +152,7 @@ fn missing_subject(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
 }
 
 /// Closing punctuation and quotes come off an id; more words make it a sentence.
-fn prose_after_id(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn prose_after_id(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (name, id) = (rng.pick(TASK), claims::id(rng));
     let core = if genuine {
         match rng.below(4) {
@@ -170,7 +170,7 @@ fn prose_after_id(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft 
 }
 
 /// Line signals start their line; a pilot fence may be indented.
-fn indentation(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn indentation(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let blanks = rng.pick(&[" ", "  ", "   "]);
     if dialect == "pilot" {
         let claim = claims::any(rng, dialect);
@@ -188,7 +188,7 @@ fn indentation(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// A heading, bold, a bullet or a full stop makes it prose.
-fn decoration(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn decoration(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     if genuine {
         let head = rng.pick(&["## Result", "**Result**", "- one\n- two"]);
@@ -207,18 +207,18 @@ fn decoration(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// The reply was cut off.
-fn truncated(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn truncated(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::done(rng, dialect);
     let before = filler::before(rng);
     if genuine {
-        return Draft::heard(format!("{before}{}", claim.text), vec![claim.expected]);
+        return SampleDraft::heard(format!("{before}{}", claim.text), vec![claim.expected]);
     }
     let at = claim.text.find(claim.key).unwrap_or(0) + claim.key.len() / 2;
-    Draft::unheard(format!("{before}{}", &claim.text[..at]))
+    SampleDraft::unheard(format!("{before}{}", &claim.text[..at]))
 }
 
 /// A template that nobody filled in.
-fn placeholder(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn placeholder(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     match dialect {
         "caw" => {
             let claim = claims::caw(rng);
@@ -252,12 +252,12 @@ fn placeholder(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// The agent repeats what it was told to write, without writing it.
-fn instructions_echoed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn instructions_echoed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let prompt = Dialect::builtin(dialect).map_or("", |known| known.prompt.trim());
     let claim = claims::done(rng, dialect);
     if !genuine {
-        return Draft::unheard(format!("{prompt}\n\n{}", filler::closing(rng)));
+        return SampleDraft::unheard(format!("{prompt}\n\n{}", filler::closing(rng)));
     }
     let text = format!("{prompt}\n\n{}\n\n{}", filler::lead(rng), claim.text);
-    Draft::heard(text, vec![claim.expected])
+    SampleDraft::heard(text, vec![claim.expected])
 }

@@ -1,9 +1,9 @@
 //! Contexts inside contexts: what opens, closes or quotes only outside another one.
 
 use super::{structure, twins};
-use crate::corpus::claims::{self, ALL, Claim, TAGS};
+use crate::corpus::claims::{self, ALL, TAGS, WrittenSignal};
 use crate::corpus::filler;
-use crate::corpus::{Draft, Phenomenon, Rng};
+use crate::corpus::{Phenomenon, Rng, SampleDraft};
 
 const NO_TURN: &[&str] =
     &["caw", "delivery", "chorus", "pilot", "promise", "ralph-status", "ralphex", "event", "axiom"];
@@ -22,13 +22,19 @@ pub(super) const PHENOMENA: &[Phenomenon] = &[
     structure("many_pieces", ALL, many_pieces),
 ];
 
-fn twin(rng: &mut Rng, dialect: &str, claim: Claim, core: &str, genuine: bool) -> Draft {
+fn twin(
+    rng: &mut Rng,
+    dialect: &str,
+    claim: WrittenSignal,
+    core: &str,
+    genuine: bool,
+) -> SampleDraft {
     let text = filler::around(rng, dialect, core);
-    Draft::heard(text, if genuine { vec![claim.expected] } else { Vec::new() })
+    SampleDraft::heard(text, if genuine { vec![claim.expected] } else { Vec::new() })
 }
 
 /// In a fence `<!--` is code; outside it hides what follows.
-fn comment_in_fence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn comment_in_fence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (claim, lead) = (claims::any(rng, dialect), filler::lead(rng));
     let core = match genuine {
         true => format!("```html\n<!-- open\n```\n\n{lead}\n\n{}", claim.text),
@@ -37,7 +43,7 @@ fn comment_in_fence(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draf
     twin(rng, dialect, claim, &core, genuine)
 }
 
-fn comment_in_code(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn comment_in_code(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (claim, lead) = (claims::any(rng, dialect), filler::lead(rng));
     let core = match genuine {
         true => format!("The lexer knows `<!--` now.\n\n{lead}\n\n{}", claim.text),
@@ -47,7 +53,7 @@ fn comment_in_code(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft
 }
 
 /// In a comment a fence is text, and ends with the comment.
-fn fence_in_comment(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_in_comment(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (claim, lead) = (claims::any(rng, dialect), filler::lead(rng));
     let core = match genuine {
         true => format!("<!--\n```\nold\n-->\n\n{lead}\n\n{}", claim.text),
@@ -57,7 +63,7 @@ fn fence_in_comment(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draf
 }
 
 /// A closing fence stands alone on its line; with words behind it the fence goes on.
-fn fence_closer_with_words(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_closer_with_words(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (claim, lead) = (claims::any(rng, dialect), filler::lead(rng));
     let closer = if genuine { "```  " } else { "``` end" };
     let core = format!("```sh\ncargo build\n{closer}\n\n{lead}\n\n{}", claim.text);
@@ -65,7 +71,7 @@ fn fence_closer_with_words(rng: &mut Rng, dialect: &'static str, genuine: bool) 
 }
 
 /// Three back-quotes inside a line open no fence.
-fn fence_in_line(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_in_line(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (claim, lead) = (claims::any(rng, dialect), filler::lead(rng));
     let first = if genuine { "A fence is ```sh``` here." } else { "```sh" };
     let core = format!("{first}\n\n{lead}\n\n{}", claim.text);
@@ -73,7 +79,7 @@ fn fence_in_line(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
 }
 
 /// Tildes do not close back-quotes.
-fn fence_other_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn fence_other_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (claim, lead) = (claims::any(rng, dialect), filler::lead(rng));
     let (open, close) = rng.pick(&[("```", "~~~"), ("~~~", "```"), ("````", "```")]);
     let close = if genuine { open } else { close };
@@ -82,7 +88,7 @@ fn fence_other_mark(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draf
 }
 
 /// Inline code ends at a run of the same length only.
-fn code_with_longer_run(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn code_with_longer_run(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let core = match genuine {
         true => format!("Quoted as ``a ` b`` there.\n\n{}", claim.text),
@@ -92,7 +98,7 @@ fn code_with_longer_run(rng: &mut Rng, dialect: &'static str, genuine: bool) -> 
 }
 
 /// An example and then the real thing: one signal, not two and not none.
-fn quoted_then_said(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn quoted_then_said(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let (shown, said) = (claims::any(rng, dialect), claims::any(rng, dialect));
     let example = format!("````markdown\n{}\n````", shown.text);
     let lead = filler::lead(rng);
@@ -104,14 +110,20 @@ fn quoted_then_said(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draf
 }
 
 /// A long reply, with the signal after everything or in one of its quotations.
-fn many_pieces(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn many_pieces(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let count = rng.between(8, 30);
     let pieces: Vec<String> = (0..count).map(|_| filler::piece(rng)).collect();
     let pieces = pieces.join("\n\n");
     let lead = filler::lead(rng);
     if genuine {
-        return Draft::heard(format!("{pieces}\n\n{lead}\n\n{}", claim.text), vec![claim.expected]);
+        return SampleDraft::heard(
+            format!("{pieces}\n\n{lead}\n\n{}", claim.text),
+            vec![claim.expected],
+        );
     }
-    Draft::unheard(format!("{pieces}\n\n````text\n{}\n````\n\n{pieces}\n\n{lead}", claim.text))
+    SampleDraft::unheard(format!(
+        "{pieces}\n\n````text\n{}\n````\n\n{pieces}\n\n{lead}",
+        claim.text
+    ))
 }

@@ -1,9 +1,9 @@
 //! Every name of every dialect, and random compositions of the contexts that quote.
 
 use super::structure;
-use crate::corpus::claims::{self, ALL, Claim};
+use crate::corpus::claims::{self, ALL, WrittenSignal};
 use crate::corpus::filler;
-use crate::corpus::{Draft, Expected, Phenomenon, Rng};
+use crate::corpus::{Expected, Phenomenon, Rng, SampleDraft};
 
 pub(super) const PHENOMENA: &[Phenomenon] = &[
     structure("every_name", &["caw", "delivery", "axiom", "ralphex", "ralph-status"], every_name),
@@ -11,12 +11,16 @@ pub(super) const PHENOMENA: &[Phenomenon] = &[
     structure("composed", ALL, composed),
 ];
 
-fn claim(text: impl Into<String>, name: &str, subject: Option<&str>) -> Claim {
+fn claim(text: impl Into<String>, name: &str, subject: Option<&str>) -> WrittenSignal {
     let subject = subject.map(str::to_owned);
-    Claim { text: text.into(), key: "", expected: Expected { name: name.to_owned(), subject } }
+    WrittenSignal {
+        text: text.into(),
+        key: "",
+        expected: Expected { name: name.to_owned(), subject },
+    }
 }
 
-fn rare(rng: &mut Rng, dialect: &str) -> Claim {
+fn rare(rng: &mut Rng, dialect: &str) -> WrittenSignal {
     match dialect {
         "caw" => {
             let name =
@@ -50,7 +54,7 @@ fn rare(rng: &mut Rng, dialect: &str) -> Claim {
     }
 }
 
-fn rare_delivery(rng: &mut Rng) -> Claim {
+fn rare_delivery(rng: &mut Rng) -> WrittenSignal {
     let (text, name, subject) = rng.pick(&[
         ("HEALTH_AUDIT: HEALTHY", "HEALTH_AUDIT", Some("HEALTHY")),
         ("HEALTH_AUDIT: UNHEALTHY\nDetails: disk", "HEALTH_AUDIT", Some("UNHEALTHY")),
@@ -69,20 +73,20 @@ fn rare_delivery(rng: &mut Rng) -> Claim {
 }
 
 /// The names that other phenomena do not use.
-fn every_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
-    let Claim { text, expected, .. } = rare(rng, dialect);
+fn every_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
+    let WrittenSignal { text, expected, .. } = rare(rng, dialect);
     if genuine {
-        return Draft::heard(filler::around(rng, dialect, &text), vec![expected]);
+        return SampleDraft::heard(filler::around(rng, dialect, &text), vec![expected]);
     }
     let core = match rng.chance(50) {
         true => format!("~~~yaml\n{text}\n~~~"),
         false => text.lines().map(|line| format!("> {line}\n")).collect(),
     };
-    Draft::unheard(filler::around(rng, dialect, &core))
+    SampleDraft::unheard(filler::around(rng, dialect, &core))
 }
 
 /// A name without a subject stands alone on its line.
-fn bare_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn bare_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let name = rng.pick(&["REMEDIATION_COMPLETE", "SEEKING_DIVINE_CLARIFICATION"]);
     let rest = match genuine {
         true => rng.pick(&["", " ", "\t", "\n\nSummary: disk freed"]),
@@ -90,7 +94,7 @@ fn bare_name(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     };
     let text = filler::around(rng, dialect, &format!("{name}{rest}"));
     let expected = genuine.then(|| Expected::new(name));
-    Draft::heard(text, expected.into_iter().collect())
+    SampleDraft::heard(text, expected.into_iter().collect())
 }
 
 /// One context that quotes what is in it, closed.
@@ -109,7 +113,7 @@ fn wrap(rng: &mut Rng, inner: &str) -> String {
 }
 
 /// Quotations inside quotations, and the claim in the innermost or behind them all.
-fn composed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
+fn composed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> SampleDraft {
     let claim = claims::any(rng, dialect);
     let mut text = String::new();
     for _ in 0..rng.between(1, 5) {
@@ -126,7 +130,7 @@ fn composed(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     }
     text.push_str(&filler::lead(rng));
     if !genuine {
-        return Draft::unheard(text);
+        return SampleDraft::unheard(text);
     }
-    Draft::heard(format!("{text}\n\n{}", claim.text), vec![claim.expected])
+    SampleDraft::heard(format!("{text}\n\n{}", claim.text), vec![claim.expected])
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Live outputs among the samples, and what they report.
-pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
+pub(super) const SAMPLES: [(&str, Format, &[&str]); 19] = [
     (
         "acp/v1_turn.jsonl",
         Format::Acp,
@@ -20,6 +20,17 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
         "amp/stream.jsonl",
         Format::ClaudeStream,
         &["session T-1", "tool Bash cargo test", "ended toolu_1", "ended true"],
+    ),
+    (
+        "antigravity/stream.jsonl",
+        Format::AntigravityStream,
+        &[
+            "session 8377fd63-b158-49b9-b2c1-2d89ed9135ce",
+            "tool run_command cat docs/protocol.md",
+            "ended 2",
+            "spent 2000 $0",
+            "ended true",
+        ],
     ),
     (
         "claude_code/stream.jsonl",
@@ -60,7 +71,7 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
             "tool file_change /home/dev/home/dev/widget/src/retry.rs",
             "ended item_2",
             "tool aldis/status",
-            "answered item_4: ",
+            "answered : ",
             "ended item_4",
             "spent 187451 $0",
             "ended true",
@@ -124,6 +135,31 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
     ),
     ("goose/stream.jsonl", Format::Goose, &["spent 4120 $0", "ended true"]),
     (
+        "kilo/run_stream.jsonl",
+        Format::OpenCode,
+        &[
+            "session ses_e0ade35b6ffezz60hTuHHHkqtu",
+            "tool bash cat docs/protocol.md && exit 3",
+            "failed call_1 3",
+            "spent 15 $0",
+            "tool bash printf 'test result: ok. 61 passed\\n'",
+            "ended call_2 0",
+            "spent 30 $0",
+            "spent 45 $0",
+            "ended true",
+        ],
+    ),
+    (
+        "kimi/stream.jsonl",
+        Format::KimiStream,
+        &[
+            "tool Bash cargo test",
+            "ended call_1",
+            "session session_65632c80-629a-4f24-a636-5504c7e1f716",
+            "ended true",
+        ],
+    ),
+    (
         "opencode/run_stream.jsonl",
         Format::OpenCode,
         &[
@@ -132,6 +168,21 @@ pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
             "ended call_1",
             "spent 940 $10000",
             "spent 3000 $30000",
+            "ended true",
+        ],
+    ),
+    (
+        "pi/stream.jsonl",
+        Format::Pi,
+        &[
+            "session 01a1f521-9012-73b0-bb37-65b7af6d2e95",
+            "spent 15 $0",
+            "tool bash cat docs/protocol.md && exit 3",
+            "failed call_1 3",
+            "spent 30 $0",
+            "tool bash printf 'test result: ok. 61 passed\\n'",
+            "ended call_2",
+            "spent 45 $0",
             "ended true",
         ],
     ),

@@ -1,6 +1,7 @@
 //! What changed in a repository since some moment.
 
 use std::fs;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use aldis_signal::time::Timestamp;
@@ -37,6 +38,20 @@ impl Git {
         files.extend(self.new_since(began).unwrap_or_default());
         files.truncate(most);
         Changes { commits: self.commits_since(base, most).unwrap_or_default(), files }
+    }
+
+    /// Returns whether the repository has this commit.
+    pub(crate) fn has_object(&self, commit: &str) -> bool {
+        let wanted = format!("{commit}^{{commit}}");
+        self.call(&["cat-file", "-e", "--end-of-options", &wanted], &[])
+            .is_ok_and(|done| done.status.success())
+    }
+
+    /// Returns a file as it is in a commit, if it is there.
+    pub(crate) fn file_at(&self, commit: &str, path: &Path) -> Option<Vec<u8>> {
+        let wanted = format!("{commit}:{}", path.to_str()?);
+        let blob = self.run(&["cat-file", "blob", "--end-of-options", &wanted], &[]).ok()?;
+        (!blob.truncated).then_some(blob.stdout)
     }
 
     /// Returns the branch that is checked out; nothing between branches.

@@ -6,8 +6,9 @@ use aldis_engine::{AnyHandle, Engine, EngineError};
 use aldis_signal::signal::Via;
 use aldis_store::{Driver, RunFilter, RunId, RunSummary};
 
-use super::answer::{Refused, Rule};
+use super::answer::{RefusalRule, Refused};
 use crate::settings::project::{self, Place};
+use crate::settings::tokens::Grant;
 
 /// What is known of whoever calls, by what the host says and what we told the agent.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Caller {
     pub(crate) agent: Option<u64>,
     /// Its name in a channel.
     pub(crate) name: Option<String>,
+    /// Which runs it may report for.
+    pub(crate) grant: Grant,
 }
 
 impl Caller {
@@ -45,7 +48,18 @@ impl Caller {
             run: None,
             agent: None,
             name: None,
+            grant: Grant::ADMIN,
         }
+    }
+
+    /// The same caller, who may report only where a token reaches.
+    pub(crate) fn within(self, grant: Grant) -> Self {
+        Self { grant, ..self }
+    }
+
+    /// Whether it may report for this run at all.
+    pub(super) fn reaches(&self, run: &str, project: &str) -> bool {
+        self.grant.reaches(run, project)
     }
 
     /// Finds the run that a call belongs to.
@@ -58,6 +72,9 @@ impl Caller {
             Err(EngineError::NoSuchRun(id)) => return Err(Refused::unknown_run(id.as_str()).into()),
             run => run?,
         };
+        if !self.reaches(run.id().as_str(), run.project()) {
+            return Err(Refused::unknown_run(id.as_str()).into());
+        }
         self.may_report(&run)?;
         Ok(run)
     }
@@ -73,7 +90,11 @@ impl Caller {
             }
         }
         let place = Place::of(&self.directory, None);
-        let projects: Vec<String> = place.around().map(project::name).collect();
+        let projects: Vec<String> = match &self.grant.project {
+            // A token knows its project better than the machine that it is used on.
+            Some(project) => vec![project.clone()],
+            None => place.around().map(project::name).collect(),
+        };
         let runs = store.list(&RunFilter { projects: projects.clone(), ..active })?;
         let far = |run: &RunSummary| projects.iter().position(|name| *name == run.project);
         let mut runs: Vec<RunSummary> =
@@ -93,7 +114,7 @@ impl Caller {
     /// Refuses callers of other sessions.
     fn may_report(&self, run: &AnyHandle) -> Result<(), CallerError> {
         let bound = match run {
-            AnyHandle::Phases(run) => run.state().session.as_deref(),
+            AnyHandle::Phases(run) => run.state().session(),
             _ => None,
         };
         let is_other = match (bound, &self.session) {
@@ -101,7 +122,7 @@ impl Caller {
             _ => false,
         };
         // An agent that a supervisor started knows its run, where its host lets it.
-        let supervised = run.driver() == Driver::Process;
+        let supervised = matches!(run.driver(), Driver::Process | Driver::Worker);
         let is_stranger = supervised && self.run.is_none() && self.inherits;
         if is_other || is_stranger {
             return Err(Refused::other_session(run.id().as_str()).into());
@@ -136,20 +157,20 @@ impl From<aldis_store::StoreError> for CallerError {
 impl Refused {
     fn unknown_run(name: &str) -> Self {
         let reason = format!("there is no run `{name}`");
-        Self::new(Rule::NoRun, reason, "report in your final message, as your prompt shows")
+        Self::new(RefusalRule::NoRun, reason, "report in your final message, as your prompt shows")
     }
 
     fn no_run() -> Self {
         Self::new(
-            Rule::NoRun,
-            "no run is active in this project, so nobody waits for reports",
-            "go on as your prompt says; `aldis run` or `aldis auto start` begins a run",
+            RefusalRule::NoRun,
+            "no run is active in this project, so there is nothing to report to",
+            "continue as your prompt says; `aldis run` or `aldis auto start` begins a run",
         )
     }
 
     fn ambiguous(names: &[&str]) -> Self {
         Self::new(
-            Rule::NoRun,
+            RefusalRule::NoRun,
             format!("several runs are active in this project: {}", names.join(", ")),
             "report in your final message, as your prompt shows; or set ALDIS_RUN to the run",
         )
@@ -157,14 +178,14 @@ impl Refused {
 
     fn other_session(run: &str) -> Self {
         Self::new(
-            Rule::OtherSession,
+            RefusalRule::OtherSession,
             format!("run {run} belongs to another session"),
-            "do not report for it; go on with what you were asked",
+            "do not report to it; continue with your own task",
         )
     }
 
     fn ended(run: &str) -> Self {
         let reason = format!("run {run} has ended");
-        Self::new(Rule::RunEnded, reason, "nothing more is needed: end your turn")
+        Self::new(RefusalRule::RunEnded, reason, "nothing more is needed: end your turn")
     }
 }

@@ -10,8 +10,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use aldis_machine::turns::{
-    AgentState, Config, Effect, Event, HISTORY_MAX, HistoryEntry, Outcome, Persona, QUEUE_MAX,
-    Reply, ReplyReason, State, Turn, TurnEndReason, TurnHolder, is_name,
+    Adoption, AgentState, Config, Effect, Event, HISTORY_MAX, HistoryEntry, Outcome, Persona,
+    QUEUE_MAX, Reply, ReplyReason, State, Turn, TurnEndReason, is_name,
 };
 use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -125,9 +125,9 @@ impl ChannelSet {
             if !is_name(name) {
                 return Err(TurnStateError::Form(format!("`{name}` cannot name a channel")));
             }
-            let mut state = State::empty(now, name.clone(), config.clone(), personas.clone());
-            channel.fill(&mut state, &file)?;
-            set.channels.insert(name.clone(), state);
+            let setup = (name.clone(), config.clone(), personas.clone());
+            let found = channel.found(name, &file, (config, personas, now))?;
+            set.channels.insert(name.clone(), State::adopted(now, setup, found));
         }
         Ok(set)
     }
@@ -139,14 +139,14 @@ impl ChannelSet {
         let mut history: Vec<(Timestamp, Value)> = Vec::new();
         for (name, state) in &self.channels {
             channels.insert(name.clone(), channel_form(state));
-            for agent in state.agents.keys() {
+            for agent in state.agents().keys() {
                 let form = agent_form(state, agent);
                 // An agent that has the turn somewhere is shown there.
                 if !agents.contains_key(agent) || form.get("state") == Some(&json!("ACTIVE")) {
                     agents.insert(agent.clone(), form);
                 }
             }
-            let entries = state.history.iter();
+            let entries = state.history().iter();
             history.extend(entries.map(|entry| (entry.at, entry_form(name, entry))));
         }
         history.sort_by_key(|(at, _)| *at);
@@ -163,77 +163,72 @@ impl ChannelSet {
 }
 
 impl FileChannel {
-    fn fill(&self, state: &mut State, file: &StateFile) -> Result<(), TurnStateError> {
+    /// What the file says of the channel.
+    fn found(
+        &self,
+        name: &str,
+        file: &StateFile,
+        (config, personas, now): (&Config, &BTreeMap<String, Persona>, Timestamp),
+    ) -> Result<Adoption, TurnStateError> {
+        let history = file.history.iter().filter_map(|entry| entry_of(name, entry)).collect();
+        let mut found = Adoption { history, ..Adoption::default() };
         for agent in &self.queue {
             if !is_name(agent) || self.queue.len() > QUEUE_MAX {
-                return Err(TurnStateError::Form(format!("the queue of `{}`", state.channel)));
+                return Err(TurnStateError::Form(format!("the queue of `{name}`")));
             }
-            if !state.queue.contains(agent) {
-                state.queue.push(agent.clone());
+            if !found.queue.contains(agent) {
+                found.queue.push(agent.clone());
             }
-            state.remember_agent(agent);
-        }
-        for (agent, known) in &mut state.agents {
-            let Some(found) = file.agents.get(agent) else { continue };
-            known.last_activity = found.last_activity;
-            known.offline = found.state == Some(AgentState::Offline);
-        }
-        let entries = file.history.iter().filter_map(|entry| entry_of(&state.channel, entry));
-        state.history = entries.collect();
-        while state.history.len() > HISTORY_MAX {
-            state.history.pop_front();
-        }
-        for entry in &state.history {
-            let known = entry.reason.and_then(|_| state.agents.get_mut(&entry.agent));
-            if let Some(known) = known {
-                known.last_ended = entry.reason;
+            let known = found.agents.entry(agent.clone()).or_default();
+            if let Some(in_file) = file.agents.get(agent) {
+                known.last_activity = in_file.last_activity;
+                known.offline = in_file.state == Some(AgentState::Offline);
             }
         }
-        if let Some(ended) = &self.last_ended
-            && let Some(known) = state.agents.get_mut(&ended.agent)
-        {
-            known.last_ended = Some(ended.reason);
+        let surplus = found.history.len().saturating_sub(HISTORY_MAX);
+        let ended = found.history[surplus..].iter().map(|entry| (&entry.agent, entry.reason));
+        let last = self.last_ended.iter().map(|ended| (&ended.agent, Some(ended.reason)));
+        for (agent, reason) in ended.chain(last) {
+            if let (Some(known), Some(reason)) = (found.agents.get_mut(agent), reason) {
+                known.last_ended = Some(reason);
+            }
         }
-        self.start_active_turn(state);
-        Ok(())
-    }
-
-    /// Gives the turn to the agent that the file names. The agent counts for more than the index.
-    fn start_active_turn(&self, state: &mut State) {
-        let last = state.queue.len().saturating_sub(1);
-        state.index = self.current_index.min(last);
+        // The agent that has the turn counts for more than the index.
         let active = self.active_agent.as_ref();
-        let place = active.and_then(|active| state.queue.iter().position(|agent| agent == active));
-        state.turn = self.turn_number.unwrap_or_else(|| u64::from(place.is_some()));
-        let (Some(agent), Some(place)) = (active, place) else { return };
-        state.index = place;
-        let started_at = self.turn_started_at.unwrap_or(state.now);
-        let timeout = state.config.timeout(state.personas.get(agent));
-        let deadline = self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout));
-        state.holder = TurnHolder::Active(Turn::new(agent.clone(), started_at, deadline));
+        let place = active.and_then(|active| found.queue.iter().position(|agent| agent == active));
+        let last = found.queue.len().saturating_sub(1);
+        found.index = place.unwrap_or_else(|| self.current_index.min(last));
+        found.turn = self.turn_number.unwrap_or_else(|| u64::from(place.is_some()));
+        found.active = active.filter(|_| place.is_some()).map(|agent| {
+            let started_at = self.turn_started_at.unwrap_or(now);
+            let timeout = config.timeout(personas.get(agent));
+            let deadline = self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout));
+            Turn::new(agent.clone(), started_at, deadline)
+        });
+        Ok(found)
     }
 }
 
 fn channel_form(state: &State) -> Value {
-    let turn = state.holder.turn();
-    let ended = state.history.iter().rev().find(|entry| entry.reason.is_some());
+    let turn = state.holder().turn();
+    let ended = state.history().iter().rev().find(|entry| entry.reason.is_some());
     json!({
-        "queue": state.queue,
-        "currentIndex": state.index,
+        "queue": state.queue(),
+        "currentIndex": state.index(),
         "activeAgent": turn.map(|turn| &turn.agent),
         "turnStartedAt": turn.map(|turn| turn.started_at),
         "turnTimeoutAt": turn.map(|turn| turn.deadline),
-        "turnNumber": state.turn,
+        "turnNumber": state.turn(),
         "lastEnded": ended.map(|entry| json!({ "agent": entry.agent, "reason": entry.reason })),
     })
 }
 
 fn agent_form(state: &State, agent: &str) -> Value {
-    let known = state.agents.get(agent);
-    let member = state.queue.iter().any(|queued| queued == agent);
+    let known = state.agents().get(agent);
+    let member = state.queue().iter().any(|queued| queued == agent);
     json!({
         "state": state.agent_state(agent),
-        "currentChannel": member.then_some(&state.channel),
+        "currentChannel": member.then_some(state.channel()),
         "lastActivity": known.and_then(|known| known.last_activity),
     })
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use aldis_transcript::activity::{ToolEnd, ToolUse};
 use regex::RegexSet;
 
-use super::shell::{Joint, Simple, split};
+use crate::proof::shell::{Joint, Simple, split};
 
 /// What a command says about the work.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use aldis_signal::{Meaning, Signal};
 use aldis_transcript::activity::{EntryPlace, ToolEnd, ToolKind, ToolUse};
 
 use super::checks::checks;
-use crate::view::wire::postmortem::{Check, Claim, Verdict};
+use crate::view::wire::postmortem::{Check, ClaimCounts, ClaimVerdict, JudgedClaim};
 
 /// What matters for a claim, in the order of lines.
 #[derive(Debug, Default)]
@@ -73,25 +73,24 @@ impl Claims {
         self.judge(u64::MAX).1.filter(|check| !check.passed)
     }
 
-    /// Judges every claim.
-    pub(super) fn judged(self) -> Vec<Claim> {
-        let mut claims: Vec<Claim> = Vec::new();
+    /// Judges every claim. All are counted, and of each verdict the first are listed.
+    pub(super) fn judged(self) -> (Vec<JudgedClaim>, ClaimCounts) {
+        let (mut listed, mut counts) = (Vec::new(), ClaimCounts::default());
         for (place, words) in &self.claims {
             let (verdict, check) = self.judge(place.line);
-            let known = claims.iter().filter(|claim| claim.verdict == verdict);
-            if known.count() < LISTED_MAX {
+            if counts.add(verdict) <= LISTED_MAX {
                 let EntryPlace { line, at, .. } = *place;
                 let words = redact(words).into_owned();
-                claims.push(Claim { line, at, words, verdict, check });
+                listed.push(JudgedClaim { line, at, words, verdict, check });
             }
         }
-        claims.sort_by_key(|claim| claim.line);
-        claims
+        listed.sort_by_key(|claim| claim.line);
+        (listed, counts)
     }
 
     /// Returns how things stood before a line. Of each kind of check the last run counts; one that
     /// failed outweighs those that passed.
-    fn judge(&self, line: u64) -> (Verdict, Option<Check>) {
+    fn judge(&self, line: u64) -> (ClaimVerdict, Option<Check>) {
         let mut last: BTreeMap<&str, &Check> = BTreeMap::new();
         for (kind, check) in self.checks.iter().filter(|(_, check)| check.line <= line) {
             last.insert(kind, check);
@@ -104,10 +103,10 @@ impl Claims {
         };
         let check = latest(false).or_else(|| latest(true));
         let verdict = match &check {
-            None => Verdict::Unchecked,
-            Some(check) if !check.passed => Verdict::Contradicted,
-            Some(check) if check.outdated => Verdict::Outdated,
-            Some(_) => Verdict::Confirmed,
+            None => ClaimVerdict::Unchecked,
+            Some(check) if !check.passed => ClaimVerdict::Contradicted,
+            Some(check) if check.outdated => ClaimVerdict::Outdated,
+            Some(_) => ClaimVerdict::Confirmed,
         };
         (verdict, check)
     }
@@ -122,6 +121,6 @@ fn push<T>(all: &mut VecDeque<T>, one: T) {
 }
 
 /// How many claims of a verdict are listed.
-const LISTED_MAX: usize = 100;
+const LISTED_MAX: u64 = 100;
 /// How many checks and writes are kept of one session.
 const KEPT_MAX: usize = 10_000;

@@ -32,7 +32,7 @@ impl Candidate {
 
 /// What was found, and what could not be looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundTranscripts {
     pub(crate) files: Vec<Candidate>,
     pub(crate) unread: Vec<CommandError>,
     /// The folders that were looked into.
@@ -44,16 +44,16 @@ pub(crate) struct Found {
 /// # Errors
 ///
 /// Fails if it is not known where to look.
-pub(crate) fn everywhere(since: Option<Timestamp>) -> Result<Found, CommandError> {
+pub(crate) fn everywhere(since: Option<Timestamp>) -> Result<FoundTranscripts, CommandError> {
     let locations = Locations::new()?;
-    let mut found = Found::default();
-    for host in Host::all() {
+    let mut found = FoundTranscripts::default();
+    for host in Host::known() {
         let spec = host.spec();
         let Ok(root) = locations.user_folder(&spec.settings) else { continue };
         for below in spec.transcripts.sessions {
             let folder = root.join(below);
             if folder.is_dir() {
-                found.walk(&folder, Some(*host), since, 0);
+                found.walk(&folder, Some(host), since, 0);
                 found.places.push(folder);
             }
         }
@@ -65,8 +65,8 @@ pub(crate) fn everywhere(since: Option<Timestamp>) -> Result<Found, CommandError
 }
 
 /// Takes files as they are, and looks into folders.
-pub(crate) fn named(paths: &[PathBuf]) -> Found {
-    let mut found = Found::default();
+pub(crate) fn named(paths: &[PathBuf]) -> FoundTranscripts {
+    let mut found = FoundTranscripts::default();
     for path in paths {
         match path.metadata() {
             Ok(there) if there.is_dir() => {
@@ -87,22 +87,22 @@ pub(crate) fn named(paths: &[PathBuf]) -> Found {
 /// Returns the host whose folder a file lies in.
 fn owner(path: &Path) -> Option<Host> {
     let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
-    let mut all = Host::all().iter().copied();
+    let mut all = Host::known();
     all.find(|host| host.spec().transcripts.folder.is_some_and(is_in))
 }
 
 /// Returns the name that people use for who writes this format.
 pub(crate) fn title(host: Option<Host>, format: Format) -> String {
-    let writes = |host: &&Host| {
+    let writes = |host: &Host| {
         let spec = host.spec();
         let headless = spec.headless.is_some_and(|headless| headless.output == format);
         headless || spec.transcripts.formats.contains(&format)
     };
-    let host = host.or_else(|| Host::all().iter().find(writes).copied());
+    let host = host.or_else(|| Host::known().find(writes));
     host.map_or_else(|| format.to_string(), |host| host.title().to_owned())
 }
 
-impl Found {
+impl FoundTranscripts {
     fn walk(&mut self, folder: &Path, host: Option<Host>, since: Option<Timestamp>, depth: usize) {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,

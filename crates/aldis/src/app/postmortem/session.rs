@@ -1,5 +1,6 @@
 //! One session: its activities folded into what somebody should know the morning after.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -10,11 +11,11 @@ use aldis_transcript::activity::{Activity, EntryPlace, Fact, ToolEnd, ToolKind, 
 
 use super::claims::Claims;
 use super::waits::Waits;
-use crate::view::wire::postmortem::{Incident, IncidentKind, PostmortemLine};
+use crate::view::wire::postmortem::{Incident, IncidentKind, PostmortemLine, Waited};
 
 /// The fold over one file.
 #[derive(Debug, Default)]
-pub(super) struct Session {
+pub(super) struct SessionFold {
     line: PostmortemLine,
     /// Before this, activities only tell how things stood.
     since: Option<Timestamp>,
@@ -33,7 +34,7 @@ pub(super) struct Session {
     has_any: bool,
 }
 
-impl Session {
+impl SessionFold {
     pub(super) fn new(since: Option<Timestamp>) -> Self {
         Self { since, claims: Claims::new(since), ..Self::default() }
     }
@@ -81,7 +82,7 @@ impl Session {
                 self.has_main = true;
                 self.line.prompts += 1;
                 self.waits.until_prompt(place.at);
-                self.line.asked.get_or_insert_with(|| redact(&words).into_owned());
+                self.line.asked.get_or_insert_with(|| redact(task_of(&words)).into_owned());
             }
             Fact::Said { words } => {
                 self.has_main = true;
@@ -178,6 +179,8 @@ impl Session {
         }
         if self.incidents.iter().filter(|known| known.kind == found.kind).count() < LISTED_MAX {
             self.incidents.push(found);
+        } else {
+            self.line.findings_unlisted += 1;
         }
     }
 
@@ -192,7 +195,7 @@ impl Session {
         "postmortem".clone_into(&mut line.kind);
         let is_over = line.ended.is_none_or(|ended| now.since(ended) >= RECENT);
         let failing = self.claims.failing();
-        line.claims = self.claims.judged();
+        (line.claims, line.claim_counts) = self.claims.judged();
         let last_claim = line.claims.iter().map(|claim| claim.line).max().unwrap_or(0);
         if is_over {
             self.incidents.extend(self.stopped);
@@ -207,13 +210,27 @@ impl Session {
         }
         self.incidents.sort_by_key(|incident| (!incident.failure, incident.kind, incident.line));
         line.findings = self.incidents;
-        line.waited_seconds = self.waits.total().as_secs();
+        let waits = self.waits.merged();
+        let waited: Duration = waits.iter().map(|(from, until)| until.since(*from)).sum();
+        line.waited_seconds = waited.as_secs();
+        line.waits = listed(waits);
         line.files_written = self.written.len() as u64;
         line.tokens = self.spent.0.saturating_sub(self.before.0);
         let micro_dollars = self.spent.1.saturating_sub(self.before.1);
         line.dollars = (self.spent.1 > 0).then_some(micro_dollars as f64 / 1e6);
         Some((line, !self.has_main))
     }
+}
+
+/// The waits that are listed: those that were not short, the longest where there are many.
+fn listed(waits: Vec<(Timestamp, Timestamp)>) -> Vec<Waited> {
+    let waits = waits.into_iter().map(|(from, until)| Waited { from, until });
+    let mut waits: Vec<Waited> =
+        waits.filter(|it| it.until.since(it.from) >= LISTED_WAIT).collect();
+    waits.sort_by_key(|it| Reverse(it.until.since(it.from)));
+    waits.truncate(LISTED_MAX);
+    waits.sort_by_key(|it| it.from);
+    waits
 }
 
 /// Something that happened once.
@@ -235,9 +252,18 @@ fn incident(kind: IncidentKind, place: EntryPlace, what: &str) -> Incident {
 
 /// Shorter waits are nobody's fault.
 const WAIT: Duration = Duration::from_secs(5 * 60);
+/// Shorter ones are not listed.
+const LISTED_WAIT: Duration = Duration::from_secs(60);
 /// A build may take a while.
 const LONG_CALL: Duration = Duration::from_secs(15 * 60);
 /// Whoever did something so shortly before may still be at it.
 const RECENT: Duration = Duration::from_secs(5 * 60);
-/// How many incidents of a kind are kept.
+/// How many incidents of a kind, and how many waits, are kept.
 const LISTED_MAX: usize = 100;
+
+/// The task in a prompt of a supervised run, without what every such prompt says after it.
+fn task_of(prompt: &str) -> &str {
+    let sections = ["\n## Where you are\n", "\n## Feedback\n", "\n## How to report\n"];
+    let end = sections.iter().filter_map(|heading| prompt.find(heading)).min();
+    end.and_then(|end| prompt.get(..end)).unwrap_or(prompt).trim_end()
+}

@@ -1,7 +1,5 @@
 //! How long an agent waited for people and limits.
 
-use std::time::Duration;
-
 use aldis_signal::time::Timestamp;
 
 /// Spans of waiting, which may overlap: calls run side by side.
@@ -30,15 +28,17 @@ impl Waits {
         }
     }
 
-    /// Adds up the spans, what they share once.
-    pub(super) fn total(mut self) -> Duration {
+    /// Returns the spans in order, those that overlap as one.
+    pub(super) fn merged(mut self) -> Vec<(Timestamp, Timestamp)> {
         self.spans.sort_unstable();
-        let (mut total, mut end) = (Duration::ZERO, Timestamp::from_millis(i64::MIN));
+        let mut merged: Vec<(Timestamp, Timestamp)> = Vec::new();
         for (from, to) in self.spans {
-            total += to.since(from.max(end));
-            end = end.max(to);
+            match merged.last_mut() {
+                Some((_, end)) if from <= *end => *end = to.max(*end),
+                _ => merged.push((from, to)),
+            }
         }
-        total
+        merged
     }
 }
 
@@ -47,6 +47,8 @@ const SPANS_MAX: usize = 100_000;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -59,6 +61,9 @@ mod tests {
         waits.seen(Some(at(60)));
         waits.seen(None);
         waits.until_prompt(Some(at(100)));
-        assert_eq!(waits.total(), Duration::from_secs(5 + 20 + 40));
+        let merged = waits.merged();
+        assert_eq!(merged, [(0, 5), (10, 30), (60, 100)].map(|(from, to)| (at(from), at(to))));
+        let total: Duration = merged.iter().map(|(from, to)| to.since(*from)).sum();
+        assert_eq!(total, Duration::from_secs(5 + 20 + 40));
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::cli::check_flags::CheckFlags;
 use crate::settings::config::{Count, Dollars, Node, NodeKind, Origin, Seconds, Tokens};
 use crate::settings::prompt_by::PromptBy;
 
@@ -13,35 +14,31 @@ pub(crate) struct Flags {
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Option<String>,
 
-    /// How a command of yours gets its prompt (of a host that is known)
+    /// How your own command gets its prompt (--host knows)
     #[arg(long, value_enum, value_name = "HOW")]
     prompt_by: Option<PromptBy>,
 
-    /// What a command of yours writes: auto, text, or a host such as claude-code or codex
+    /// What your own command writes: auto, text, or a host such as claude-code or codex
     #[arg(long, value_name = "FORMAT")]
     input: Option<String>,
-
-    /// A command that verifies a done claim: the claim counts only if it exits with 0
-    #[arg(long, value_name = "COMMAND")]
-    verify: Option<String>,
 
     /// A command to run for each notice; ALDIS_NOTICE and ALDIS_TEXT hold its kind and text
     #[arg(long, value_name = "COMMAND")]
     notify: Option<String>,
 
-    /// How often the agent is started at most
+    /// Maximum number of iterations (default: 50)
     #[arg(long, value_name = "N")]
     max_iterations: Option<Count<1, 1000>>,
 
-    /// Time per iteration: seconds, or a span such as 30m
+    /// Time limit of an iteration: seconds, or a span (default: 30m)
     #[arg(long, value_name = "TIME")]
     timeout: Option<Seconds<1>>,
 
-    /// Total time; waiting for people and rate limits does not count
+    /// Time limit of the run, without waits for people and rate limits (default: 24h)
     #[arg(long, value_name = "TIME")]
     total_timeout: Option<Seconds<1>>,
 
-    /// How long the agent may take to stop when asked to
+    /// How long the agent may take to stop when asked to (default: 30s)
     #[arg(long, value_name = "TIME")]
     grace: Option<Seconds<1>>,
 
@@ -53,16 +50,16 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DOLLARS")]
     max_cost: Option<Dollars>,
 
-    /// How many crashes in a row to survive; 0 ends the run at the first crash
+    /// Maximum number of restarts after crashes in a row (default: 2)
     #[arg(long, value_name = "N")]
     max_crashes: Option<Count<0, 1000>>,
 
-    /// A done claim counts only with a commit since the start
+    /// Refuse a claim of done without a commit since the start
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     require_commit: Option<bool>,
 
-    /// A done claim counts only with a clean work tree
+    /// Refuse a claim of done while there are uncommitted changes
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     require_clean: Option<bool>,
@@ -76,6 +73,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     pty: Option<bool>,
+
+    #[command(flatten)]
+    checks: CheckFlags,
 }
 
 impl Flags {
@@ -93,7 +93,6 @@ impl Flags {
             ("run.dialect", "--dialect", word(self.dialect.as_ref())),
             ("run.prompt_by", "--prompt-by", word(prompt_by)),
             ("run.input", "--input", word(self.input.as_ref())),
-            ("run.verify", "--verify", word(self.verify.as_ref())),
             ("notify.command", "--notify", word(self.notify.as_ref())),
             ("run.max_iterations", "--max-iterations", word(self.max_iterations)),
             ("run.timeout", "--timeout", word(self.timeout)),
@@ -113,6 +112,7 @@ impl Flags {
                 tree.put(path, Node { origin: Origin::Flag(flag), kind });
             }
         }
+        self.checks.put(&mut tree);
         tree
     }
 }

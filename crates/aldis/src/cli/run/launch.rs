@@ -1,27 +1,23 @@
 //! How the agent of a run is started: what was asked for, as the store keeps it.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use aldis_engine::{Engine, Handle, note};
+use aldis_engine::{Engine, Handle, LAUNCH, note};
 use aldis_machine::run::State;
 use aldis_signal::Rules;
-use aldis_transcript::Input;
 use serde::{Deserialize, Serialize};
 
 use super::{RunArgs, input_format};
 use crate::agents::command::AgentCommand;
+use crate::cli::host_flags::{HostLaunch, refuse_without_host, usual_host};
 use crate::coordinate::run::RunPlan;
 use crate::error::CommandError;
 use crate::hosts::Host;
-use crate::hosts::headless::{Headless, HostOptions, check_program};
+use crate::hosts::headless::check_program;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config::{Node, Supervision, decode};
-
-/// The note that keeps what was changed since the run began.
-const LAUNCH: &str = "launch";
 
 /// How a run's agent is started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,17 +29,6 @@ pub(super) struct RunLaunch {
     pub(super) settings: Supervision,
 }
 
-/// A host that is started by what we know of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct HostLaunch {
-    name: String,
-    #[serde(flatten)]
-    options: HostOptions,
-    /// Whether each iteration begins a new session.
-    #[serde(default)]
-    fresh: bool,
-}
-
 impl RunLaunch {
     /// What a new run goes by. A host that nobody named is told.
     pub(super) fn new(
@@ -53,7 +38,8 @@ impl RunLaunch {
     ) -> Result<Self, CommandError> {
         let mut launch = Self { command: Vec::new(), host: None, settings };
         if args.host.is_none() && args.command.is_empty() {
-            let host = usual_host(io, args, launch.settings.run.host.as_deref())?;
+            let set = launch.settings.run.host.as_deref();
+            let host = usual_host(io, args.quiet, set, "aldis run TASK")?;
             launch.host = Some(HostLaunch::of(host));
         }
         launch.change_agent(args)?;
@@ -85,41 +71,30 @@ impl RunLaunch {
     }
 
     fn change_agent(&mut self, args: &RunArgs) -> Result<(), CommandError> {
-        match (args.host, &*args.command) {
+        let extra = match (args.host, &*args.command) {
             (Some(host), extra) => {
-                let known = self.host.take().filter(|known| known.name == host.name());
-                let mut known = known.unwrap_or_else(|| HostLaunch::of(host));
-                known.options.extra.extend(extra.iter().cloned());
-                (self.command, self.host) = (Vec::new(), Some(known));
+                let known = self.host.take().filter(|known| known.is_of(host));
+                self.host = Some(known.unwrap_or_else(|| HostLaunch::of(host)));
+                self.command.clear();
+                extra
             }
-            (None, []) => {}
-            (None, command) => (self.command, self.host) = (command.to_vec(), None),
-        }
-        let asked = [
-            ("--allow", !args.allow.is_empty()),
-            ("--yolo", args.yolo),
-            ("--model", args.model.is_some()),
-            ("--fresh", args.fresh),
-        ];
-        let Some(launch) = &mut self.host else {
-            return match asked.into_iter().find(|(_, asked)| *asked) {
-                Some((option, _)) => Err(CommandError::new(format!("{option} needs --host HOST"))
-                    .with_help("or write the agent's own option into its command after `--`")),
-                None => Ok(()),
-            };
+            (None, []) => &[],
+            (None, command) => {
+                (self.command, self.host) = (command.to_vec(), None);
+                &[]
+            }
         };
-        let known = &mut launch.options.allow;
-        for tool in &args.allow {
-            if !known.contains(tool) {
-                known.push(tool.clone());
-            }
-        }
-        launch.options.yolo |= args.yolo;
-        if args.model.is_some() {
-            launch.options.model.clone_from(&args.model);
-        }
+        let Some(launch) = &mut self.host else {
+            let given = args.may.given().or_else(|| args.fresh.then_some("--fresh"));
+            return refuse_without_host(given);
+        };
         launch.fresh |= args.fresh;
-        Host::headless(&launch.name)?.0.check_options(&launch.options)
+        launch.change(&args.may, extra)
+    }
+
+    /// Whether the agent reports by calls: our MCP server is registered with its host.
+    pub(super) fn reports_by_call(&self) -> bool {
+        self.host.as_ref().is_some_and(HostLaunch::reports_by_call)
     }
 
     /// Returns the host, if there is one, and how the agent is started. One that cannot be started is
@@ -130,10 +105,7 @@ impl RunLaunch {
     ) -> Result<(Option<Host>, AgentCommand), CommandError> {
         let run = &self.settings.run;
         let (host, command) = match &self.host {
-            Some(launch) => {
-                let (host, headless) = Host::headless(&launch.name)?;
-                (Some(host), launch.command(&headless, run.pty))
-            }
+            Some(launch) => (Some(launch.host()?.0), launch.command(run.pty)?),
             None => {
                 let command = AgentCommand {
                     command: self.command.iter().map(OsString::from).collect(),
@@ -168,52 +140,5 @@ impl RunLaunch {
             zone: clock::local_zone(),
             ask_here: false,
         })
-    }
-}
-
-impl HostLaunch {
-    fn of(host: Host) -> Self {
-        Self { name: host.name().to_owned(), options: HostOptions::default(), fresh: false }
-    }
-
-    fn command(&self, headless: &Headless, pty: bool) -> AgentCommand {
-        let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
-        let resume = headless.resume(&self.options).filter(|_| !self.fresh);
-        AgentCommand {
-            command: words(headless.command(&self.options)),
-            prompt: headless.prompt_by,
-            pty,
-            input: Input::Format(headless.output),
-            resume: resume.map(words),
-        }
-    }
-}
-
-/// The host of a run for which none was named: the one of the settings, else the only one that is
-/// installed.
-fn usual_host(io: &mut Io, args: &RunArgs, set: Option<&str>) -> Result<Host, CommandError> {
-    if let Some(name) = set {
-        return Ok(Host::headless(name)?.0);
-    }
-    match &*Host::installed()? {
-        [only] => {
-            if !args.quiet {
-                writeln!(io.stderr, "using {}, the only agent found here", only.title())?;
-            }
-            Ok(*only)
-        }
-        [] => {
-            let (usual, get) = (Host::original(), Host::original().spec().get_program);
-            let help = format!(
-                "install one, such as {} ({get}), or write a command: aldis run TASK -- COMMAND",
-                usual.title()
-            );
-            Err(CommandError::new("no agent is installed that aldis knows").with_help(help))
-        }
-        several => {
-            let names: Vec<&str> = several.iter().map(|host| host.name()).collect();
-            Err(CommandError::new(format!("several agents are installed: {}", names.join(", ")))
-                .with_help("name one with --host, or set `host` in [run] of aldis.toml"))
-        }
     }
 }

@@ -40,7 +40,7 @@ impl Channels {
         }
         let (state, outcome) = State::start(at, start).map_err(|error| error.to_string())?;
         let form = ChannelStepForm::new(at, &outcome, Some(&state));
-        self.0.channels.insert(state.channel.clone(), state);
+        self.0.channels.insert(state.channel().to_owned(), state);
         Ok(form)
     }
 

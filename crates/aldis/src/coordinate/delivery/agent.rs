@@ -1,16 +1,18 @@
 //! One agent of a delivery, from its start to its last message.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use aldis_machine::delivery::{AgentReply, Dispatch};
+use aldis_machine::delivery::{AgentReply, Dispatch, Event};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Role as SaidBy, Rules, Token};
 use aldis_transcript::events::{HostEvent, ToolAnswer};
 
+use super::spent;
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
-use crate::coordinate::world::Stream;
+use crate::coordinate::world::OutputStream;
 use crate::hosts::headless::{counted_before, less};
 use crate::view::live::delivery::DeliveryReporter;
 use crate::view::live::tools::ToolCall;
@@ -21,15 +23,15 @@ const TEXT_MAX: usize = 1 << 20;
 const CHECKPOINT: &str = "CHECKPOINT";
 
 /// An agent at work.
-pub(super) struct AgentAtWork<'r> {
-    pub(super) dispatch: Dispatch,
-    pub(super) reported: Reported,
+pub(in crate::coordinate) struct AgentAtWork<'r> {
+    pub(in crate::coordinate) dispatch: Dispatch,
+    pub(in crate::coordinate) reported: AgentFacts,
     /// When the machine was last told that it lives.
-    pub(super) told_at: Timestamp,
+    pub(in crate::coordinate) told_at: Timestamp,
     /// Where it works.
-    pub(super) directory: PathBuf,
+    pub(in crate::coordinate) directory: PathBuf,
     /// Whether the machine has given it up: then only its cost counts.
-    pub(super) given_up: bool,
+    pub(in crate::coordinate) given_up: bool,
     /// What of its cost the machine was told.
     spent_told: Usage,
     /// What the session that it continues had cost before.
@@ -39,7 +41,7 @@ pub(super) struct AgentAtWork<'r> {
 
 /// What is known of an agent so far.
 #[derive(Debug, Default)]
-pub(super) struct Reported {
+pub(in crate::coordinate) struct AgentFacts {
     /// Its last message, or all it wrote where messages cannot be told apart.
     text: String,
     /// What it has cost so far, by its host's figures.
@@ -57,33 +59,33 @@ pub(super) struct Reported {
     /// Whether it gave a checkpoint that nobody was told of.
     checkpoint: bool,
     /// Whether it wrote anything that nobody was told of.
-    pub(super) active: bool,
+    pub(in crate::coordinate) active: bool,
     /// Whether its work progressed and nobody was told of it.
-    pub(super) worked: bool,
+    pub(in crate::coordinate) worked: bool,
     /// Whether its host reported its end: the process is about to exit.
     over: bool,
     /// Whether its host waits for its service and nobody was told of it.
-    pub(super) waiting: bool,
+    pub(in crate::coordinate) waiting: bool,
 }
 
 /// The last of an agent.
-pub(super) struct Last {
+pub(in crate::coordinate) struct Last {
     /// How it ended.
-    pub(super) ended: Ended,
+    pub(in crate::coordinate) ended: Ended,
     /// What it has cost that nobody was told of.
-    pub(super) unreported: Usage,
+    pub(in crate::coordinate) unreported: Usage,
     /// What it has cost in all, by its host's figures.
-    pub(super) spent: Usage,
+    pub(in crate::coordinate) spent: Usage,
     /// The name of its session, where its host has one.
-    pub(super) session: Option<String>,
+    pub(in crate::coordinate) session: Option<String>,
     /// The answers to its calls.
-    pub(super) answers: Vec<ToolAnswer>,
+    pub(in crate::coordinate) answers: Vec<ToolAnswer>,
     /// Where it worked.
-    pub(super) directory: PathBuf,
+    pub(in crate::coordinate) directory: PathBuf,
 }
 
 /// How an agent ended. Exhaustive: the two are told differently.
-pub(super) enum Ended {
+pub(in crate::coordinate) enum Ended {
     /// It has finished.
     Finished {
         /// How its process ended.
@@ -104,7 +106,7 @@ pub(super) enum Ended {
 
 impl<'r> AgentAtWork<'r> {
     /// `spent_before` is what the session that it continues had cost.
-    pub(super) fn new(
+    pub(in crate::coordinate) fn new(
         dispatch: Dispatch,
         directory: PathBuf,
         session: Session<'r>,
@@ -112,7 +114,7 @@ impl<'r> AgentAtWork<'r> {
     ) -> Self {
         Self {
             dispatch,
-            reported: Reported::default(),
+            reported: AgentFacts::default(),
             told_at: Timestamp::from_millis(0),
             directory,
             given_up: false,
@@ -123,9 +125,9 @@ impl<'r> AgentAtWork<'r> {
     }
 
     /// Reads what it wrote.
-    pub(super) fn read(
+    pub(in crate::coordinate) fn read(
         &mut self,
-        stream: Stream,
+        stream: OutputStream,
         bytes: &[u8],
         now: Timestamp,
         board: &mut DeliveryReporter,
@@ -133,24 +135,29 @@ impl<'r> AgentAtWork<'r> {
         self.reported.active = true;
         let (dispatch, directory) = (&self.dispatch, &self.directory);
         match stream {
-            Stream::Stdout => {
+            OutputStream::Stdout => {
                 let reported = &mut self.reported;
                 self.session.stdout(bytes, now, &mut |report| {
                     show(board, now, (dispatch, directory), &report);
                     reported.take(report);
                 });
             }
-            Stream::Stderr => self.session.stderr(bytes),
+            OutputStream::Stderr => self.session.stderr(bytes),
         }
     }
 
     /// Writes what its log holds back.
-    pub(super) fn flush(&mut self) {
+    pub(in crate::coordinate) fn flush(&mut self) {
         self.session.flush();
     }
 
     /// Its process has ended.
-    pub(super) fn finish(self, exit: Exit, now: Timestamp, board: &mut DeliveryReporter) -> Last {
+    pub(in crate::coordinate) fn finish(
+        self,
+        exit: Exit,
+        now: Timestamp,
+        board: &mut DeliveryReporter,
+    ) -> Last {
         let before = counted_before(self.session.format(), self.spent_before);
         let Self { mut reported, session, spent_told, dispatch, directory, .. } = self;
         session.finish(exit, now, &mut |report| {
@@ -158,7 +165,7 @@ impl<'r> AgentAtWork<'r> {
             reported.take(report);
         });
         let unreported = less(less(reported.spent, before), spent_told);
-        let Reported { text, spent, session, answers, limited, host_failed, .. } = reported;
+        let AgentFacts { text, spent, session, answers, limited, host_failed, .. } = reported;
         let ended = match limited {
             Some((what, until)) => Ended::Limited { what, until },
             None => Ended::Finished { exit, text, host_failed },
@@ -166,9 +173,38 @@ impl<'r> AgentAtWork<'r> {
         Last { ended, unreported, spent, session, answers, directory }
     }
 
+    /// Returns what the machine must be told of it: checkpoints, signs of life and work no more often
+    /// than `every`, costs if they are `counted` now.
+    pub(in crate::coordinate) fn news(
+        &mut self,
+        now: Timestamp,
+        (every, counted): (Duration, bool),
+        (rules, token): (&Rules, &Token),
+    ) -> Vec<Event> {
+        self.flush();
+        let (agent, mut events) = (self.dispatch.agent, Vec::new());
+        if let Some(reply) = self.reported.take_checkpoint(rules, token) {
+            events.push(Event::Reported { agent, reply });
+        }
+        if counted {
+            events.extend(spent(agent, self.take_spent()));
+        }
+        let reported = &mut self.reported;
+        if std::mem::take(&mut reported.waiting) {
+            events.push(Event::Waiting { agent });
+        }
+        if (reported.active || reported.worked) && now.since(self.told_at) >= every {
+            self.told_at = now;
+            reported.active = false;
+            let worked = std::mem::take(&mut reported.worked);
+            events.push(if worked { Event::Worked { agent } } else { Event::Active { agent } });
+        }
+        events
+    }
+
     /// Returns what it has cost since this was last asked. Of one that is about to end nothing more is
     /// said before its verdict: that counts before its price.
-    pub(super) fn take_spent(&mut self) -> Usage {
+    pub(in crate::coordinate) fn take_spent(&mut self) -> Usage {
         if self.reported.over {
             return Usage::default();
         }
@@ -202,11 +238,14 @@ fn show(
         Report::Host(HostEvent::ToolEnded { call, failed, exit_code }) => {
             board.tool_ended(now, dispatch, (call, *failed, *exit_code));
         }
+        Report::Host(HostEvent::Denied { tool, what }) => {
+            board.denied(now, dispatch, (tool, what), directory);
+        }
         _ => {}
     }
 }
 
-impl Reported {
+impl AgentFacts {
     fn take(&mut self, report: Report) {
         match report {
             Report::Text { origin, text, whole } if origin.may_signal() && !origin.sidechain => {
@@ -237,7 +276,7 @@ impl Reported {
     }
 
     /// Returns the answers to its calls since this was last asked.
-    pub(super) fn new_answers(&mut self) -> &[ToolAnswer] {
+    pub(in crate::coordinate) fn new_answers(&mut self) -> &[ToolAnswer] {
         let seen = std::mem::replace(&mut self.answers_seen, self.answers.len());
         self.answers.get(seen..).unwrap_or_default()
     }
@@ -254,7 +293,11 @@ impl Reported {
 
     /// Returns the last checkpoint, if nobody was told of it yet. Where messages cannot be told apart,
     /// the text holds the earlier ones too.
-    pub(super) fn take_checkpoint(&mut self, rules: &Rules, token: &Token) -> Option<AgentReply> {
+    pub(in crate::coordinate) fn take_checkpoint(
+        &mut self,
+        rules: &Rules,
+        token: &Token,
+    ) -> Option<AgentReply> {
         if !std::mem::take(&mut self.checkpoint) {
             return None;
         }

@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_machine::delivery::{Event, State};
+use aldis_machine::delivery::State;
 use aldis_signal::time::Timestamp;
 
-use super::{Asked, DeliveryConduct, spent};
+use super::{Asked, DeliveryConduct};
+use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::Core;
 use crate::coordinate::world::RepositoryRequest;
 use crate::error::CommandError;
 
 /// How often work trees are looked at.
-const LOOK: Duration = Duration::from_secs(10);
+pub(in crate::coordinate) const LOOK: Duration = Duration::from_secs(10);
 /// How often the machine is told of costs. Each time is a step that is written.
-const COUNT: Duration = Duration::from_secs(1);
+pub(in crate::coordinate) const COUNT: Duration = Duration::from_secs(1);
 
 /// What was seen of the work so far.
 #[derive(Debug, Default)]
@@ -28,7 +29,11 @@ pub(super) struct Watch {
 }
 
 /// Whether it is time again; then it counts as done now.
-fn again(last: &mut Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
+pub(in crate::coordinate) fn again(
+    last: &mut Option<Timestamp>,
+    every: Duration,
+    now: Timestamp,
+) -> bool {
     let due = last.is_none_or(|last| now.since(last) >= every);
     if due {
         *last = Some(now);
@@ -48,25 +53,8 @@ impl DeliveryConduct<'_> {
         let count = again(&mut self.watch.counted_at, COUNT, now);
         let mut events = Vec::new();
         for at_work in self.agents.values_mut().filter(|at_work| !at_work.given_up) {
-            at_work.flush();
-            let agent = at_work.dispatch.agent;
-            let token = core.state().expected_token(agent);
-            if let Some(reply) = at_work.reported.take_checkpoint(&self.plan.rules, &token) {
-                events.push(Event::Reported { agent, reply });
-            }
-            if count {
-                events.extend(spent(agent, at_work.take_spent()));
-            }
-            let reported = &mut at_work.reported;
-            if std::mem::take(&mut reported.waiting) {
-                events.push(Event::Waiting { agent });
-            }
-            if (reported.active || reported.worked) && now.since(at_work.told_at) >= every {
-                at_work.told_at = now;
-                reported.active = false;
-                let worked = std::mem::take(&mut reported.worked);
-                events.push(if worked { Event::Worked { agent } } else { Event::Active { agent } });
-            }
+            let token = core.state().expected_token(at_work.dispatch.agent);
+            events.extend(at_work.news(now, (every, count), (&self.plan.rules, &token)));
         }
         events.into_iter().try_for_each(|event| self.advance(core, event))
     }

@@ -2,18 +2,22 @@
 
 use aldis_engine::CallRecord;
 use aldis_machine::calls::Reported;
-use aldis_machine::run::{RunSignal, State};
+use aldis_machine::run::{Event, RunSignal, State};
 use aldis_signal::Signal;
 use aldis_transcript::events::ToolAnswer;
 
 use super::RunConduct;
 use crate::coordinate::calls;
+use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::{self, Core, heed_others};
 use crate::error::CommandError;
 use crate::hosts;
 
 /// The first number of a message that is a call: signals of one message can contradict each other.
 const FIRST_CALL: u64 = 1 << 40;
+
+/// How many near misses are told apart from those that come again.
+const HINTS_MAX: usize = 64;
 
 impl RunConduct<'_> {
     /// A call was answered: takes it over.
@@ -22,6 +26,9 @@ impl RunConduct<'_> {
         core: &mut Core<'_, State>,
         answer: &ToolAnswer,
     ) -> Result<(), CommandError> {
+        if answer.receipt.is_some() {
+            return self.receipted(core, answer);
+        }
         heed_others(core, self)?;
         let Some(call) = calls::answered(core.run(), answer) else { return Ok(()) };
         if answer.sidechain || call.subagent {
@@ -31,6 +38,22 @@ impl RunConduct<'_> {
             return self.near_miss(core, hint);
         }
         self.take_call(core, &call)
+    }
+
+    /// The agent's shell printed a report that it could write nowhere.
+    fn receipted(
+        &mut self,
+        core: &mut Core<'_, State>,
+        answer: &ToolAnswer,
+    ) -> Result<(), CommandError> {
+        let own = (None, self.session.name());
+        let refused = calls::receipted(core, answer, own, &self.plan.state)?;
+        heed_others(core, self)?;
+        match refused {
+            // It is taken over when the agent ends, as all that no tool call vouches for.
+            None => Ok(()),
+            Some(hint) => self.near_miss(core, hint),
+        }
     }
 
     /// The agent has ended: takes over what no answer was seen of.
@@ -69,6 +92,21 @@ impl RunConduct<'_> {
         let signal = RunSignal::new(&signal, FIRST_CALL + self.calls);
         let events = self.progress.push(core.now(), vec![signal]);
         coordinator::advance_together(core, self, events, &notes)
+    }
+
+    /// Tells the machine of a near miss: once of each, however often an agent repeats it.
+    pub(super) fn near_miss(
+        &mut self,
+        core: &mut Core<'_, State>,
+        hint: String,
+    ) -> Result<(), CommandError> {
+        if self.hints.contains(&hint) {
+            return Ok(());
+        }
+        if self.hints.len() < HINTS_MAX {
+            self.hints.insert(hint.clone());
+        }
+        self.advance(core, Event::NearMiss { hint })
     }
 
     /// Returns why a signal does not count that came in a way that is not enough here.

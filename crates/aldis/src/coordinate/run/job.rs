@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use aldis_machine::run::{AgentExit, Event, State};
 use aldis_signal::redact::redact;
+use aldis_store::RunId;
 
-use super::RunConduct;
+use super::{RunConduct, RunPlan};
 use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::agents::output_log::OutputLog;
 use crate::agents::session::Session;
+use crate::coordinate::checking::RunningCheck;
 use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::{Core, heed_others};
 use crate::coordinate::world::{Control, JobId};
 use crate::error::CommandError;
-use crate::hosts::calls;
+use crate::hosts::{calls, receipt};
+use crate::telemetry::Tracing;
 
 /// How much of a check's or a crashed agent's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
@@ -27,9 +30,15 @@ pub(super) struct Job<'p> {
     pub(super) errors: Vec<u8>,
 }
 
+impl<'p> Job<'p> {
+    pub(super) fn new(id: JobId, work: Work<'p>) -> Self {
+        Self { id, work, output: Vec::new(), errors: Vec::new() }
+    }
+}
+
 pub(super) enum Work<'p> {
     Agent(Box<Session<'p>>),
-    Check,
+    Check(Box<RunningCheck>),
 }
 
 impl<'p> RunConduct<'p> {
@@ -40,7 +49,9 @@ impl<'p> RunConduct<'p> {
     ) -> Result<(), CommandError> {
         // Somebody may have ended the run since this was decided.
         heed_others(core, self)?;
-        if self.is_ending(core) {
+        // While a run was taken over somebody answered, and both decided to start its agent.
+        let is_running = self.job.is_some();
+        if is_running || self.is_ending(core) {
             return Ok(());
         }
         let plan = self.plan;
@@ -48,6 +59,7 @@ impl<'p> RunConduct<'p> {
         let shown = self.live.shows_words();
         let session = Session::new(&plan.rules, plan.command.input, &plan.zone, shown, log);
         self.hints.clear();
+        self.forget_claims(core);
         let command = self.next_command(core)?;
         let program = Program::Agent { command, prompt };
         match self.start(core, program, Work::Agent(Box::new(session))) {
@@ -55,23 +67,6 @@ impl<'p> RunConduct<'p> {
             Err(StartFailure { what }) => {
                 self.live.problem(core.now(), &what);
                 self.advance(core, Event::LaunchFailed { what })
-            }
-        }
-    }
-
-    pub(super) fn start_check(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
-        let Some(verify) = &self.plan.verify else {
-            return self.advance(core, Event::Checked { passed: true, output: String::new() });
-        };
-        self.live.checking(core.now());
-        match self.start(core, Program::Check(verify.clone()), Work::Check) {
-            Ok(_) => {
-                let most = Duration::from_secs(core.state().setup().config.iteration_timeout);
-                self.deadline = Some(core.now().after(most));
-                Ok(())
-            }
-            Err(StartFailure { what }) => {
-                self.advance(core, Event::Checked { passed: false, output: what })
             }
         }
     }
@@ -85,12 +80,14 @@ impl<'p> RunConduct<'p> {
     ) -> Result<String, StartFailure> {
         let (id, directory) = (core.new_job(), self.plan.directory.clone());
         let run = core.id().clone();
-        let variables = match what {
-            Program::Agent { .. } => vec![(calls::RUN, run.to_string())],
+        let mut variables = match what {
+            Program::Agent { .. } => self.plan.variables(&run),
             Program::Check(_) => Vec::new(),
         };
-        let identity = core.world().start(id, &JobLaunch { what, directory, variables, run })?;
-        self.job = Some(Job { id, work, output: Vec::new(), errors: Vec::new() });
+        variables.extend(core.tracing.as_mut().map(Tracing::launch));
+        let launch = JobLaunch { what, directory, variables, run, worker: None };
+        let identity = core.world().start(id, &launch)?;
+        self.job = Some(Job::new(id, work));
         self.deadline = None;
         Ok(identity)
     }
@@ -114,6 +111,16 @@ impl<'p> RunConduct<'p> {
         if let Some(job) = &self.job {
             core.world().control(job.id, control);
         }
+    }
+}
+
+impl RunPlan {
+    /// What tells the agent which run it works for.
+    fn variables(&self, run: &RunId) -> Vec<(&'static str, String)> {
+        // Without a key its receipts are worth less, and it works all the same.
+        let key = receipt::key_of(&self.state, run, None).ok();
+        let run = [(calls::RUN, run.to_string())];
+        run.into_iter().chain(key.map(|key| (receipt::VARIABLE, key))).collect()
     }
 }
 

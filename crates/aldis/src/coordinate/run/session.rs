@@ -6,7 +6,8 @@
 use aldis_engine::note;
 use aldis_machine::run::{Exit, State, Status, Usage};
 use aldis_machine::stagnation::Level;
-use aldis_store::PartChange;
+use aldis_store::{PartChange, RunId};
+use aldis_transcript::Format;
 use serde::{Deserialize, Serialize};
 
 use super::RunConduct;
@@ -14,7 +15,7 @@ use crate::agents::command::AgentCommand;
 use crate::agents::session::Session;
 use crate::coordinate::coordinator::Core;
 use crate::error::CommandError;
-use crate::hosts::headless::{counted_before, less};
+use crate::hosts::headless::{self, counted_before, less};
 
 /// The note that keeps it.
 const SESSION: &str = "session";
@@ -123,5 +124,23 @@ impl RunConduct<'_> {
             return Ok(Some(PartChange::Clear { key: SESSION.to_owned() }));
         }
         self.kept_session()
+    }
+}
+
+impl RunConduct<'_> {
+    /// How a human allows a tool that the host denied, as a clause.
+    pub(super) fn how_to_allow(
+        &self,
+        run: &RunId,
+        format: Option<Format>,
+        tool: &str,
+    ) -> Option<String> {
+        if let Some(host) = self.plan.host {
+            let option = host.spec().headless?.cure(tool)?;
+            return Some(format!("allow it: `aldis run --continue {run} {option}`"));
+        }
+        let option = headless::writer(format?)?.permit(tool)?;
+        let again = format!("`aldis run --continue {run} -- COMMAND`");
+        Some(format!("add {option} to the agent's command: {again}"))
     }
 }

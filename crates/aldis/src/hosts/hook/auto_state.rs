@@ -10,8 +10,10 @@ mod tests;
 use std::collections::BTreeSet;
 
 use aldis_machine::phases::{
-    COMPLETE, Config, DETECTED_MAX, Detected, FAILED, Pipeline, Start, State, clamp_iterations,
+    Adoption, COMPLETE, Config, DETECTED_MAX, Detected, FAILED, Pipeline, Start, State,
+    clamp_iterations,
 };
+use aldis_machine::proof::Proof;
 use aldis_signal::time::Timestamp;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -109,20 +111,18 @@ impl AutoStateFile {
             max_iterations: clamp_iterations(asked),
             session: self.session(),
             token: None,
+            proof: Proof::default(),
         };
-        let mut state = State::start(phase_started.unwrap_or(Timestamp::from_millis(0)), start);
-        state.adopted = true;
-        // A limit that was clamped may lie below what was counted.
-        state.iteration = iteration.min(state.max_iterations);
-        state.started_at = started_at;
-        state.open_since = started_at;
-        state.last_checked = last_checked;
-        // An unreadable time is no activity, however recent another one is.
-        state.last_activity = if checked.is_some() { last_checked } else { started_at };
-        state.completed = members.completed(&state.pipeline);
-        state.detected = detected;
-        state.prompt_pending = false;
-        Ok(state)
+        let found = Adoption {
+            iteration,
+            started_at,
+            last_checked,
+            // An unreadable time is no activity, however recent another one is.
+            last_activity: if checked.is_some() { last_checked } else { started_at },
+            completed: members.completed(&start.pipeline),
+            detected,
+        };
+        Ok(State::adopted(phase_started.unwrap_or_default(), start, found))
     }
 
     /// Renders the file of a run, keeping what is not ours in the file as it was found.
@@ -166,9 +166,9 @@ impl AutoStateFile {
 
 /// Our members of the file.
 fn own_members(state: &State) -> Map<String, Value> {
-    let State { config, .. } = state;
+    let config = state.config();
     let mut options = Map::new();
-    for flag in state.pipeline.flags() {
+    for flag in state.pipeline().flags() {
         options.insert(flag.to_owned(), json!(config.skip.contains(flag)));
     }
     let set = [config.verbose, config.no_questions, config.parallel_validation];
@@ -178,24 +178,24 @@ fn own_members(state: &State) -> Map<String, Value> {
     let mut own = Map::new();
     let mut put = |name: &str, value: Value| own.insert(name.to_owned(), value);
     put("schema_version", json!(SCHEMA));
-    put("active", json!(state.active));
-    put("phase", json!(state.phase));
-    put("iteration", json!(state.iteration));
-    put("max_iterations", json!(state.max_iterations));
-    put("task_description", json!(state.task));
-    put("started_at", json!(state.started_at));
-    put("phase_started_at", json!(state.phase_started_at));
-    put("completed_at", json!(state.completed_at));
-    put("session_id", json!(state.session));
+    put("active", json!(state.is_active()));
+    put("phase", json!(state.phase()));
+    put("iteration", json!(state.iteration()));
+    put("max_iterations", json!(state.max_iterations()));
+    put("task_description", json!(state.task()));
+    put("started_at", json!(state.started_at()));
+    put("phase_started_at", json!(state.phase_started_at()));
+    put("completed_at", json!(state.completed_at()));
+    put("session_id", json!(state.session()));
     put("config", Value::Object(options));
     put(
         "signals",
-        json!({ "last_checked": state.last_checked, "detected_signals": state.detected }),
+        json!({ "last_checked": state.last_checked(), "detected_signals": state.detected() }),
     );
-    put("phase_durations", json!(state.durations));
-    put("exit_reason", json!(state.exit_reason));
-    put("last_error", json!(state.last_error));
-    for phase in state.pipeline.phases.iter().filter(|p| state.completed.contains(&p.name)) {
+    put("phase_durations", json!(state.durations()));
+    put("exit_reason", json!(state.exit_reason()));
+    put("last_error", json!(state.last_error()));
+    for phase in state.pipeline().phases.iter().filter(|p| state.completed().contains(&p.name)) {
         put(&phase.name, json!({ "signal_detected": true }));
     }
     own
@@ -203,7 +203,7 @@ fn own_members(state: &State) -> Map<String, Value> {
 
 /// Whether a member is an object in which other tools keep members, too.
 fn is_shared(name: &str, state: &State) -> bool {
-    matches!(name, "config" | "signals") || state.pipeline.phase(name).is_some()
+    matches!(name, "config" | "signals") || state.pipeline().phase(name).is_some()
 }
 
 fn time(value: &Value) -> Option<Timestamp> {

@@ -75,6 +75,8 @@ pub enum Event {
     StopFailure {
         /// The host's word for it.
         error: String,
+        /// What it says of it.
+        said: Option<String>,
     },
     /// A prompt is about to be sent.
     Prompt {
@@ -248,6 +250,9 @@ fn waiting(fields: &Fields<'_>) -> Vec<String> {
         running.map(|task| text(&task, &["description", "command", "name", "type"])).collect();
     let crons = fields.list("session_crons").into_iter();
     all.extend(crons.map(|cron| text(&cron, &["prompt", "schedule"])));
+    if fields.flag(&["fullyIdle"]) == Some(false) {
+        all.push("work in the background".to_owned());
+    }
     all
 }
 

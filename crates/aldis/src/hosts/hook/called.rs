@@ -11,6 +11,7 @@ use aldis_transcript::events::ToolAnswer;
 
 use super::Hook;
 use super::live::PhasesRun;
+use crate::hosts::receipt::{self, Owner};
 
 /// The calls that a stop takes over.
 #[derive(Debug, Default)]
@@ -50,7 +51,32 @@ impl Called {
             called.notes.push(call.taken_over()?);
             called.calls.push(call);
         }
+        called.add_receipts(hook, run, answers)?;
         Ok(called)
+    }
+
+    /// Takes over what the main agent's shell could write nowhere, each once.
+    fn add_receipts(
+        &mut self,
+        hook: &Hook<'_>,
+        run: &PhasesRun,
+        answers: &[ToolAnswer],
+    ) -> Result<(), EngineError> {
+        let known: Vec<String> = run.calls().into_iter().map(|call| call.id).collect();
+        let session = hook.call.session.as_deref();
+        let owner = Owner { run: run.id(), agent: None, session };
+        for answer in answers {
+            let Some(line) = &answer.receipt else { continue };
+            match receipt::read(answer, line, hook.now, owner, &hook.state_dir) {
+                Ok(call) if known.contains(&call.id) => {}
+                Ok(call) => {
+                    self.notes.push(call.taken_over()?);
+                    self.calls.push(call);
+                }
+                Err(why) => hook.record_failure(&format!("receipt: {why}")),
+            }
+        }
+        Ok(())
     }
 
     /// Takes over what a sub-agent called, as its own transcript shows.
@@ -100,7 +126,7 @@ impl Called {
 
 /// Turns signals that came in a way that is not enough into near misses.
 pub(super) fn demand(state: &State, findings: &mut [PhaseFinding]) {
-    let accept = state.config.accept;
+    let accept = state.config().accept;
     for finding in findings {
         if let PhaseFinding::Signal(signal) = finding
             && signal.meaning.is_decisive()

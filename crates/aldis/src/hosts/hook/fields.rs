@@ -167,8 +167,8 @@ impl<'de> Visitor<'de> for CollectFields {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
         let mut fields = Fields::default();
-        while let Some(key) = map.next_key::<Key>()? {
-            let Key(Some(key)) = key else {
+        while let Some(key) = map.next_key::<KnownMember>()? {
+            let KnownMember(Some(key)) = key else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -184,20 +184,20 @@ impl<'de> Visitor<'de> for CollectFields {
 }
 
 /// The name of a member, if it is a known one.
-struct Key(Option<&'static str>);
+struct KnownMember(Option<&'static str>);
 
-impl<'de> serde::Deserialize<'de> for Key {
+impl<'de> serde::Deserialize<'de> for KnownMember {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Name;
         impl Visitor<'_> for Name {
-            type Value = Key;
+            type Value = KnownMember;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(Key(known(name)))
+            fn visit_str<E>(self, name: &str) -> Result<KnownMember, E> {
+                Ok(KnownMember(known(name)))
             }
         }
         deserializer.deserialize_str(Name)

@@ -19,13 +19,13 @@ pub(super) fn text(
     host: Host,
     block_limit: Option<u32>,
 ) -> Option<String> {
-    let phase = state.failed_in.as_deref().unwrap_or(&state.phase);
+    let phase = state.failed_in().unwrap_or_else(|| state.phase());
     let count = match state.position() {
         Some((_, 1)) | None => String::new(),
         Some((at, of)) => format!(", {at} of {of}"),
     };
     let error = || {
-        let error = state.last_error.as_ref().map_or("", |error| &error.message);
+        let error = state.last_error().map_or("", |error| &error.message);
         display::excerpt(error.trim_end_matches('.'), ERROR_MAX)
     };
     // Agents end their questions themselves.
@@ -53,7 +53,7 @@ pub(super) fn text(
         Rule::IterationsUsedUp => format!(
             "failed in phase {phase}: its signal is missing after {} stops. Continue it: aldis \
              auto resume",
-            state.max_iterations
+            state.max_iterations()
         ),
         Rule::CriticalError => format!("failed in phase {phase}: {}. See: aldis why", error()),
         Rule::Capped => {

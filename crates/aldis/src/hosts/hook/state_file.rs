@@ -96,7 +96,7 @@ pub fn deleted() -> Event {
 ///
 /// Fails if the store does.
 pub fn was_written(store: &dyn Store, run: &PhasesRun) -> Result<bool, StoreError> {
-    if run.state().adopted || has_note(run, WRITTEN) {
+    if run.state().is_adopted() || has_note(run, WRITTEN) {
         return Ok(true);
     }
     // 0.1.0 had the first view in the outbox, where it was done once the file was written.
@@ -160,7 +160,7 @@ fn is_current(store: &dyn Store, run: &PhasesRun) -> Result<bool, EngineError> {
         }
     }
     // The file is the live run's, else the latest one's.
-    if run.state().active {
+    if run.state().is_active() {
         return Ok(true);
     }
     let shown = match live::live_in(store, vec![run.project().to_owned()], None)? {
@@ -180,7 +180,7 @@ pub fn remember_written(
     now: Timestamp,
     run: &mut PhasesRun,
 ) -> Result<(), EngineError> {
-    if run.state().adopted || has_note(run, WRITTEN) {
+    if run.state().is_adopted() || has_note(run, WRITTEN) {
         return Ok(());
     }
     // 0.1.0 left views in the outbox, which nobody performs any more.
@@ -237,7 +237,7 @@ pub fn is_outdated(engine: &Engine, project: &str, text: &str) -> Result<bool, S
 
 /// Whether a file can be about this run, and not about one before it.
 fn may_be_of(view: &AutoStateFile, state: &State) -> bool {
-    view.started_at().is_none_or(|at| state.started_at == Some(at))
+    view.started_at().is_none_or(|at| state.started_at() == Some(at))
 }
 
 fn was_shown(engine: &Engine, run: &RunId, view: &AutoStateFile) -> Result<bool, StoreError> {

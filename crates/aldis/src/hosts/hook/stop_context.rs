@@ -17,6 +17,7 @@ use aldis_transcript::events::ToolAnswer;
 use super::called::lacks_answer;
 use super::tail::{
     Limits, Tail, TailError, TailOptions, TailPosition, first_time, read_tail, settle,
+    tail_of_shipped,
 };
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
@@ -64,12 +65,15 @@ impl StopContext {
         let final_text = hook.call.final_text.as_deref();
         let mut context = Self::default();
         if let Some(path) = &hook.call.transcript {
-            let is_whole = |tail: &Tail| {
-                (final_text.is_some() || tail.is_settled()) && !lacks_answer(waiting, &tail.answers)
+            // A host may name a file that it never writes: that is waited for only where it must show
+            // a call.
+            let is_whole = |tail: Option<&Tail>| {
+                let answers = tail.map(|tail| &*tail.answers).unwrap_or_default();
+                (final_text.is_some() || tail.is_some_and(Tail::is_settled))
+                    && !lacks_answer(waiting, answers)
             };
             match read(hook, path, from, &is_whole) {
                 Ok(tail) => context.take(hook, tail, from.is_some()),
-                // A host may name a file that it never writes.
                 Err(TailError::Missing) if final_text.is_some() => {}
                 Err(error) => hook.record_failure(&format!("{}: {error}", error.code())),
             }
@@ -127,7 +131,8 @@ impl StopContext {
             return said.clone();
         }
         let Some(path) = &call.agent_transcript else { return said.unwrap_or_default() };
-        match read(hook, path, None, &|tail| said.is_some() || tail.is_settled()) {
+        let is_whole = |tail: Option<&Tail>| said.is_some() || tail.is_some_and(Tail::is_settled);
+        match read(hook, path, None, &is_whole) {
             Ok(tail) => {
                 let own = |message: &&Message| message.origin.role == Role::Assistant;
                 let last = || tail.messages.iter().rfind(own).map(|message| only(&message.text));
@@ -148,7 +153,7 @@ impl StopContext {
     /// What of it counts for the machine.
     pub(super) fn findings(&self, state: &State, rules: &Rules) -> Vec<PhaseFinding> {
         // Where a sub-agent ended a phase meanwhile, only times tell what was reported in which.
-        let positioned = self.positioned && !state.advanced_by_subagent;
+        let positioned = self.positioned && !state.is_advanced_by_subagent();
         let messages: Vec<AgentMessage<'_>> = self
             .messages
             .iter()
@@ -195,7 +200,7 @@ impl StopContext {
             host: call.host.to_string(),
             host_name: call.host.title().to_owned(),
             turn,
-            turn_began: if self.same_turn { state.last_checked } else { self.turn_began },
+            turn_began: if self.same_turn { state.last_checked() } else { self.turn_began },
             continued: call.re_entry.or(counted),
             token_leaked: self.leaks(&state.expected_token(), &findings),
             findings,
@@ -204,12 +209,15 @@ impl StopContext {
             cap: BlockCap { limit: cap.limit, resets_on_tool_use: cap.resets_on_tool_use },
             must_allow: self.must_allow(hook),
             read_cursor: self.position.map(|position| position.to_string()),
-            fresh_token: fresh_token(state.config.token)?,
+            fresh_token: fresh_token(state.config().token)?,
         })
     }
 
     /// Why this stop must not be refused.
     fn must_allow(&self, hook: &Hook<'_>) -> Option<MustAllow> {
+        if hook.elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.late) {
+            return Some(MustAllow::Late);
+        }
         match &hook.call.cut_short {
             Some(CutShort::Aborted) => return Some(MustAllow::Aborted),
             Some(CutShort::Failed(what) | CutShort::Other(what)) => {
@@ -243,22 +251,48 @@ fn message(text: String, origin: Origin) -> Message {
     Message::new(0, origin, text)
 }
 
+/// Waits until the agent's last words are in its transcript, unless the payload has them.
+pub(super) fn settle_transcript(hook: &Hook<'_>) {
+    let Some(path) = hook.call.transcript.as_ref().filter(|_| hook.call.final_text.is_none())
+    else {
+        return;
+    };
+    // What cannot be read is not sent.
+    let _settled = read(hook, path, None, &|tail| tail.is_some_and(Tail::is_settled));
+}
+
 /// Reads the end of a transcript, and waits for its last words where nothing else has them.
 fn read(
     hook: &Hook<'_>,
     path: &Path,
     from: Option<TailPosition>,
-    is_whole: &dyn Fn(&Tail) -> bool,
+    is_whole: &dyn Fn(Option<&Tail>) -> bool,
 ) -> Result<Tail, TailError> {
-    let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
+    let is_subagent = hook.call.event == HostEvent::SubagentStop;
+    let shipped = hook.elsewhere.as_ref().map(|elsewhere| match is_subagent {
+        true => elsewhere.agent_transcript.as_ref(),
+        false => elsewhere.transcript.as_ref(),
+    });
+    let roots = match shipped {
+        // What another machine names is not looked for here.
+        Some(_) => Vec::new(),
+        None => hook.env.transcript_roots(hook.call.host, Some(hook.place.root())),
+    };
     let options = TailOptions {
         roots: &roots,
         session: hook.call.session.as_deref(),
-        of_agent: hook.call.event == HostEvent::SubagentStop,
+        of_agent: is_subagent,
         may_matter: &|_| true,
         limits: Limits::default(),
     };
-    let once = || read_tail(path, hook.call.host, from, &options);
+    if let Some(shipped) = shipped {
+        let shipped = shipped.ok_or(TailError::Missing)?;
+        return tail_of_shipped(shipped, hook.call.host, from, &options);
+    }
+    let once = || match read_tail(path, hook.call.host, from, &options) {
+        Err(TailError::Missing) => Ok(None),
+        tail => tail.map(Some),
+    };
     let length = || fs::symlink_metadata(path).map(|file| file.len()).unwrap_or_default();
-    settle(once, is_whole, length, thread::sleep)
+    settle(once, is_whole, length, thread::sleep)?.ok_or(TailError::Missing)
 }

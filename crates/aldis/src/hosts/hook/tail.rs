@@ -20,7 +20,9 @@ use aldis_transcript::events::ToolAnswer;
 use aldis_transcript::{Format, Input, LineSummary, Mark, Reader, summarize, summarize_of_agent};
 
 use self::facts::Facts;
-use self::source::{TailSource, TailWindow};
+pub(super) use self::source::TailSource;
+use self::source::TailWindow;
+use super::shipped::Shipped;
 use crate::hosts::Host;
 
 /// A place in a transcript up to which everything was taken in.
@@ -189,8 +191,38 @@ pub(crate) fn read_tail(
     tail_of(&mut file, len, host, from, options)
 }
 
+/// Reads the end of a transcript of another machine, as far as it was sent.
+///
+/// # Errors
+///
+/// As [`read_tail`].
+pub(crate) fn tail_of_shipped(
+    shipped: &Shipped,
+    host: Host,
+    from: Option<TailPosition>,
+    options: &TailOptions<'_>,
+) -> Result<Tail, TailError> {
+    let most = shipped.bytes.len() as u64;
+    let options = TailOptions { limits: Limits { most, ..options.limits }, ..*options };
+    tail_of(&mut &*shipped, shipped.length(), host, from, &options)
+}
+
+/// Reads the last bytes of a transcript, for another machine.
+///
+/// # Errors
+///
+/// As [`read_tail`].
+pub(crate) fn ship(path: &Path, roots: &[PathBuf], most: u64) -> Result<Shipped, TailError> {
+    let (mut file, length) = open::open(path, roots)?;
+    let offset = length.saturating_sub(most);
+    let mut bytes = vec![0; usize::try_from(length - offset).unwrap_or_default()];
+    TailSource::read_exact_at(&mut file, &mut bytes, offset)?;
+    Ok(Shipped { offset, bytes })
+}
+
 /// Reads a transcript until its end has arrived: for a second and a half, as long as it is not
-/// `is_whole`: the agent's last words are missing, or the answer to a call.
+/// `is_whole`: the agent's last words are missing, or the answer to a call, or the file itself, which
+/// some hosts write for the first time when the first turn is nearly over.
 ///
 /// A long turn takes a while to read, so it is read again only when the file has changed, a few
 /// times at once and then when the time is over.
@@ -199,16 +231,16 @@ pub(crate) fn read_tail(
 ///
 /// When reading fails.
 pub(crate) fn settle<E>(
-    mut read: impl FnMut() -> Result<Tail, E>,
-    is_whole: impl Fn(&Tail) -> bool,
+    mut read: impl FnMut() -> Result<Option<Tail>, E>,
+    is_whole: impl Fn(Option<&Tail>) -> bool,
     length: impl Fn() -> u64,
     mut sleep: impl FnMut(Duration),
-) -> Result<Tail, E> {
+) -> Result<Option<Tail>, E> {
     let mut known = length();
     let mut tail = read()?;
     let mut reads = 1;
     for pause in 1..=SETTLE_PAUSES {
-        if is_whole(&tail) {
+        if is_whole(tail.as_ref()) {
             break;
         }
         sleep(SETTLE_PAUSE);

@@ -1,4 +1,5 @@
-//! Waits beside a session that was let go, and returns what a human sends it.
+//! Waits beside a session that was let go, and returns what a human sends it, or that the limit is over
+//! that ended its turn.
 //!
 //! The host starts this with every stop and does not wait for it (`asyncRewake` of Claude Code). It
 //! ends at once where the session goes on, with the session, and after a time that is set. Only the
@@ -10,14 +11,14 @@ use std::time::Duration;
 
 use aldis_engine::Engine;
 use aldis_machine::phases::{BlockCap, Effect, Event, State};
-use aldis_store::{SqliteStore, Store};
 
 use super::live::{self, PhasesRun};
 use super::{Hook, HookError};
 use crate::hosts::Event as HostEvent;
 use crate::notify::routes::Routes;
-use crate::settings::clock::Stopwatch;
+use crate::settings::clock::{self, Stopwatch};
 use crate::settings::config::Settings;
+use crate::settings::store::StorePlace;
 
 /// How long the hook beside this one may take to decide.
 const DECISION_MAX: Duration = Duration::from_secs(5);
@@ -33,15 +34,25 @@ impl Hook<'_> {
     /// Why nobody waits any more.
     pub(crate) fn wait(&self) -> Result<Option<String>, HookError> {
         let Some(session) = self.call.session.as_deref() else { return Ok(None) };
-        if self.call.event != HostEvent::Stop || !SqliteStore::exists(&self.state_dir) {
+        let attended = self.call.host.spec().is_attended(self.env);
+        let waits = match self.call.event {
+            HostEvent::Stop => true,
+            // Without a person the host ends with its turn.
+            HostEvent::StopFailure { .. } => attended,
+            _ => false,
+        };
+        if !waits {
             return Ok(None);
         }
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&self.state_dir)?);
+        let place = StorePlace::of(&self.state_dir)?;
+        if !place.exists() {
+            return Ok(None);
+        }
+        let store = place.open()?.shared();
         let engine = Engine::new(store).with_route(Arc::new(Routes::of(&self.state_dir)));
         if self.its_run(&engine, session)?.is_none() {
             return Ok(None);
         }
-        let attended = self.call.host.spec().is_attended(self.env);
         let settings = Settings::load(&self.place)?.phases;
         let most = if attended { settings.wake } else { settings.wake_headless };
         let Some(most) = most.0.map(Duration::from_secs) else { return Ok(None) };
@@ -50,7 +61,7 @@ impl Hook<'_> {
         let mut parked_since = None;
         while watch.elapsed() < most && parent == self::parent() {
             let Some(run) = self.its_run(&engine, session)? else { return Ok(None) };
-            let parked = run.state().parked.as_ref().filter(|parked| parked.session == session);
+            let parked = run.state().parked().filter(|parked| parked.session == session);
             match parked {
                 // It went on meanwhile, and another waits beside its later stop.
                 Some(parked) if parked_since.is_some_and(|since| since != parked.since) => {
@@ -58,11 +69,14 @@ impl Hook<'_> {
                 }
                 Some(parked) => {
                     parked_since = Some(parked.since);
-                    if parked.due && !run.state().paused {
+                    if parked.is_due(clock::now()?) && !run.state().is_paused() {
                         return self.wake(&engine, session, attended);
                     }
                 }
-                _ if parked_since.is_some() || self.is_decided(run.state()) => return Ok(None),
+                _ if parked_since.is_some() => return Ok(None),
+                _ if self.call.event == HostEvent::Stop && self.is_decided(run.state()) => {
+                    return Ok(None);
+                }
                 _ if watch.elapsed() > DECISION_MAX => return Ok(None),
                 _ => {}
             }
@@ -75,7 +89,7 @@ impl Hook<'_> {
     /// The run that this session works for, or may from this stop on.
     fn its_run(&self, engine: &Engine, session: &str) -> Result<Option<PhasesRun>, HookError> {
         let run = live::live(engine.store(), &self.place, Some(session))?;
-        Ok(run.filter(|run| run.state().session.as_deref().is_none_or(|bound| bound == session)))
+        Ok(run.filter(|run| run.state().session().is_none_or(|bound| bound == session)))
     }
 
     /// Takes the words out of the store: whoever comes second finds nothing.
@@ -92,7 +106,7 @@ impl Hook<'_> {
         let cap = BlockCap { limit: cap.limit, resets_on_tool_use: cap.resets_on_tool_use };
         // Without a person the host takes it for one more blocked stop of the same turn.
         let event = Event::Woken { session: session.to_owned(), cap: (!attended).then_some(cap) };
-        let now = crate::settings::clock::now()?;
+        let now = clock::now()?;
         let outcome = engine.step(now, &mut run, event, None)?;
         let text = outcome.effects.iter().find_map(|effect| match effect {
             Effect::Context { text } => Some(text),
@@ -104,7 +118,7 @@ impl Hook<'_> {
     /// Whether the hook beside this one has decided about this stop. Both are started at the same
     /// time, one of them a little earlier.
     fn is_decided(&self, state: &State) -> bool {
-        state.last_checked.is_some_and(|at| at.after(TOGETHER) >= self.now)
+        state.last_checked().is_some_and(|at| at.after(TOGETHER) >= self.now)
     }
 }
 

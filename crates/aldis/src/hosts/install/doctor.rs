@@ -6,7 +6,6 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use aldis_store::{SqliteStore, Store as _, StoreError};
 use serde_json::Value;
 
 use super::edit::Document;
@@ -17,6 +16,7 @@ use super::trust::{self, Trust};
 use super::{Host, plan};
 use crate::hosts::spec::{Imports, PROGRAM_LINE, PluginFile, Registration};
 use crate::settings::home;
+use crate::settings::store;
 
 /// What is written to see whether there is space.
 const BLOCK: usize = 4096;
@@ -36,7 +36,7 @@ pub(crate) enum CheckStatus {
 
 /// The outcome of one check.
 #[derive(Clone, Debug)]
-pub(crate) struct Check {
+pub(crate) struct HealthCheck {
     /// The host, or nothing for what concerns all.
     pub(crate) host: Option<Host>,
     /// What was checked, in a word.
@@ -49,10 +49,20 @@ pub(crate) struct Check {
     pub(crate) fix: Option<String>,
 }
 
-impl Check {
+impl HealthCheck {
     /// Something to know that concerns all hosts.
     pub(crate) fn note(name: &'static str, message: String, fix: &str) -> Self {
         Self { host: None, name, status: CheckStatus::Note, message, fix: Some(fix.to_owned()) }
+    }
+
+    /// Something that is well and concerns all hosts.
+    pub(crate) fn passed(name: &'static str, message: String) -> Self {
+        Self { host: None, name, status: CheckStatus::Ok, message, fix: None }
+    }
+
+    /// Something that is wrong and concerns all hosts.
+    pub(crate) fn failed(name: &'static str, message: String, fix: &str) -> Self {
+        Self { status: CheckStatus::Failed, ..Self::note(name, message, fix) }
     }
 }
 
@@ -76,7 +86,7 @@ struct Survey {
 }
 
 /// Examines a host. Unless it was asked for by name, not being registered is only worth a note.
-pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Check> {
+pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<HealthCheck> {
     let survey = survey(locations, host);
     let mut checks = Checks { host: Some(host), list: Vec::new() };
     registered(locations, host, asked, &survey, &mut checks);
@@ -113,7 +123,7 @@ pub(crate) fn is_registered(locations: &Locations, host: Host) -> bool {
 }
 
 /// Returns why a host ignores the entries of ours that it has.
-pub(crate) fn distrusted(locations: &Locations, host: Host) -> Vec<Check> {
+pub(crate) fn distrusted(locations: &Locations, host: Host) -> Vec<HealthCheck> {
     let mut checks = Checks { host: Some(host), list: Vec::new() };
     for registration in &survey(locations, host).found {
         trusted(locations, host, registration, &mut checks);
@@ -123,8 +133,8 @@ pub(crate) fn distrusted(locations: &Locations, host: Host) -> Vec<Check> {
 }
 
 /// Examines the directory that holds the state of all runs.
-pub(crate) fn state_directory(locations: &Locations) -> Check {
-    let check = |status, message: String, fix: Option<String>| Check {
+pub(crate) fn state_directory(locations: &Locations) -> HealthCheck {
+    let check = |status, message: String, fix: Option<String>| HealthCheck {
         host: None,
         name: "state",
         status,
@@ -148,22 +158,19 @@ pub(crate) fn state_directory(locations: &Locations) -> Check {
     } else if let Ok(Err(error)) = written {
         let message = format!("nothing can be written to `{folder}`: {error}");
         failed(message, "free some space on its disk".to_owned())
-    } else if existing != place {
-        check(CheckStatus::Ok, format!("`{shown}` will be created when it is needed"), None)
-    } else if !is_private(&place) {
+    } else if existing == place && !is_private(&place) {
         let message = format!("other users can read `{shown}`");
         failed(message, format!("chmod 700 '{}'", place.display()))
-    } else if let Some(error) = store_problem(&place) {
+    } else if let Some(error) = store::problem(&place) {
         failed(error.to_string(), "until then agents are let go and nothing is decided".to_owned())
+    } else if existing != place {
+        let message =
+            format!("`{shown}` will be created when it is needed{}", store::elsewhere(&place));
+        check(CheckStatus::Ok, message, None)
     } else {
-        check(CheckStatus::Ok, format!("`{shown}` is private and writable"), None)
+        let message = format!("`{shown}` is private and writable{}", store::elsewhere(&place));
+        check(CheckStatus::Ok, message, None)
     }
-}
-
-/// Returns why nothing can be stored.
-fn store_problem(place: &Path) -> Option<StoreError> {
-    let exists = SqliteStore::exists(place);
-    exists.then(|| SqliteStore::open(place).and_then(|store| store.probe()).err()).flatten()
 }
 
 fn survey(locations: &Locations, host: Host) -> Survey {
@@ -468,7 +475,7 @@ impl Installed {
 /// Checks of one host, as they come in.
 struct Checks {
     host: Option<Host>,
-    list: Vec<Check>,
+    list: Vec<HealthCheck>,
 }
 
 impl Checks {
@@ -487,6 +494,6 @@ impl Checks {
         message: String,
         fix: Option<String>,
     ) {
-        self.list.push(Check { host: self.host, name, status, message, fix });
+        self.list.push(HealthCheck { host: self.host, name, status, message, fix });
     }
 }

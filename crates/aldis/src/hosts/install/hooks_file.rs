@@ -1,6 +1,6 @@
 //! The hooks part of a host's JSON file: finding, adding and removing our entries.
 //!
-//! All hosts with command hooks keep them under `hooks`, by event. Most group handlers
+//! All hosts with command hooks keep them under one member, mostly `hooks`, by event. Most group handlers
 //! (`[{"hooks": [handler]}]`), some list them (`[handler]`).
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject};
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::edit::{self, Document, EMPTY, EditError};
 use super::invocation::{HookEntry, Invocation, classify};
-use crate::hosts::spec::Layout;
+use crate::hosts::Host;
+use crate::hosts::spec::{Layout, Registration};
 
 /// An entry of ours in a file.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ pub(crate) struct HookEntries {
 pub(crate) fn find(host: &str, document: &Document) -> Result<HookEntries, EditError> {
     let mut found = HookEntries::default();
     edit::check_names(&document.object)?;
-    let Some(hooks) = document.object.object_value("hooks") else { return Ok(found) };
+    let Some(hooks) = document.object.object_value(root_of(host)) else { return Ok(found) };
     edit::check_names(&hooks)?;
     for property in hooks.properties() {
         let event = property.decoded_name().unwrap_or_default();
@@ -120,10 +121,11 @@ pub(crate) fn add(
         let known = found.current.iter().find(|entry| entry.event == *event && !entry.is_waker);
         put(document, layout, event, program, known, handler)?;
     }
-    if let (Some(waker), Some(stop)) = (layout.waker, layout.events.first()) {
+    for event in layout.wakes_after {
+        let Some(waker) = layout.waker else { break };
         let handler = waker(Invocation::waker(host, program));
-        let known = found.current.iter().find(|entry| entry.is_waker);
-        put(document, layout, stop, program, known, handler)?;
+        let known = found.current.iter().find(|entry| entry.event == *event && entry.is_waker);
+        put(document, layout, event, program, known, handler)?;
     }
     Ok(())
 }
@@ -142,9 +144,9 @@ fn put(
         Some(entry) => update(&entry.node, handler),
         None if layout.grouped => {
             let group = vec![("hooks".to_owned(), CstInputValue::Array(vec![handler]))];
-            event_array(document, event)?.append(CstInputValue::Object(group));
+            event_array(document, layout.root, event)?.append(CstInputValue::Object(group));
         }
-        None => drop(event_array(document, event)?.append(handler)),
+        None => drop(event_array(document, layout.root, event)?.append(handler)),
     }
     Ok(())
 }
@@ -161,18 +163,18 @@ fn update(node: &CstNode, handler: CstInputValue) {
 }
 
 /// Returns the entries of an event, made where they are missing.
-fn event_array(document: &Document, event: &str) -> Result<CstArray, EditError> {
+fn event_array(document: &Document, name: &str, event: &str) -> Result<CstArray, EditError> {
     let not = |holder: &CstObject, name: &str, what: String| {
         let line = holder.get(name).map_or(1, |property| edit::line_of(&property.into()));
         EditError { line, message: what }
     };
     let root = &document.object;
     let hooks = root
-        .object_value_or_create("hooks")
-        .ok_or_else(|| not(root, "hooks", "`hooks` is not an object".to_owned()))?;
+        .object_value_or_create(name)
+        .ok_or_else(|| not(root, name, format!("`{name}` is not an object")))?;
     let entries = hooks
         .array_value_or_create(event)
-        .ok_or_else(|| not(&hooks, event, format!("`hooks.{event}` is not an array")))?;
+        .ok_or_else(|| not(&hooks, event, format!("`{name}.{event}` is not an array")))?;
     entries.ensure_multiline();
     Ok(entries)
 }
@@ -191,19 +193,20 @@ pub(crate) fn new_file(host: &str, layout: &Layout, program: &str) -> String {
 ///
 /// As [`find`].
 pub(crate) fn remove(host: &str, mut document: Document) -> Result<Document, EditError> {
+    let root = root_of(host);
     // From the back, so that the positions in front stay right.
     while let Some(CurrentEntry { event, index, inner, .. }) = find(host, &document)?.current.pop()
     {
         document = document.without(|document| {
-            let hooks = document.object.object_value("hooks")?;
+            let hooks = document.object.object_value(root)?;
             let entry = hooks.array_value(&event)?.elements().get(index)?.clone();
             let handlers = entry.as_object().and_then(|group| group.array_value("hooks"));
             let handlers = handlers.map(|handlers| handlers.elements()).unwrap_or_default();
             if handlers.len() > 1 { handlers.get(inner).cloned() } else { Some(entry) }
         })?;
-        let hooks = |document: &Document| document.object.object_value("hooks");
+        let hooks = |document: &Document| document.object.object_value(root);
         document = document.without(|document| edit::empty(&hooks(document)?, &event))?;
-        document = document.without(|document| edit::empty(&document.object, "hooks"))?;
+        document = document.without(|document| edit::empty(&document.object, root))?;
     }
     Ok(document)
 }
@@ -215,6 +218,14 @@ pub(crate) fn is_idle(text: &str) -> bool {
         words.trim_start_matches('\u{feff}'),
         "" | "{}" | "{\"version\":1}" | "{\"version\":1,}"
     )
+}
+
+/// Returns the member under which a host has its hooks.
+fn root_of(host: &str) -> &'static str {
+    match host.parse::<Host>().map(|host| host.spec().registration) {
+        Ok(Registration::Entries(layout)) => layout.root,
+        Ok(Registration::Plugin { .. }) | Err(_) => Layout::GROUPED.root,
+    }
 }
 
 fn text(value: &Value) -> Option<String> {

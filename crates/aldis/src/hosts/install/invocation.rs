@@ -6,6 +6,8 @@
 
 use serde_json::Value;
 
+use crate::settings::system::System;
+
 /// The option of the hook that waits.
 const WAKE: &str = "--wake";
 
@@ -51,7 +53,7 @@ impl Invocation {
 
     /// Returns the line for a shell.
     pub(crate) fn line(&self) -> String {
-        let words: Vec<String> = self.words().map(quote).collect();
+        let words: Vec<String> = self.words().map(|word| System::CURRENT.quote(word)).collect();
         words.join(" ")
     }
 
@@ -69,7 +71,7 @@ pub(crate) fn classify(host: &str, handler: &Value) -> HookEntry {
             let args = args.iter().map(|arg| arg.as_str().map(str::to_owned));
             std::iter::once(Some(line.to_owned())).chain(args).collect::<Option<Vec<_>>>()
         }
-        None => split(line),
+        None => System::CURRENT.split(line),
     };
     let shown = words.as_ref().map_or_else(|| line.to_owned(), |words| words.join(" "));
     match words.as_deref() {
@@ -103,48 +105,8 @@ fn mentions_hook(line: &str) -> bool {
 pub(crate) fn is_aldis(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    let absolute = std::path::Path::new(program).is_absolute();
+    let absolute = System::CURRENT.is_absolute(program);
     name == "aldis" && (absolute || !program.contains(['/', '\\']))
-}
-
-/// Quotes a word for a POSIX shell where it must be.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// Splits a shell line into words, unless a shell would do more with it than that.
-fn split(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            ' ' | '\t' => words.extend(word.take()),
-            '\'' => loop {
-                match chars.next()? {
-                    '\'' => break word.get_or_insert_default().push_str(""),
-                    c => word.get_or_insert_default().push(c),
-                }
-            },
-            '"' => loop {
-                match chars.next()? {
-                    '"' => break word.get_or_insert_default().push_str(""),
-                    '$' | '`' | '\\' | '!' => return None,
-                    c => word.get_or_insert_default().push(c),
-                }
-            },
-            '\\' => word.get_or_insert_default().push(chars.next()?),
-            c if "$`;|&<>(){}[]*?#~!\n\r".contains(c) => return None,
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Some(words)
 }
 
 #[cfg(test)]
@@ -165,7 +127,7 @@ mod tests {
         ];
         for (line, words) in table {
             let words = words.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
-            assert_eq!(split(line), words, "{line}");
+            assert_eq!(System::Linux.split(line), words, "{line}");
         }
     }
 
@@ -174,7 +136,7 @@ mod tests {
         fn a_line_is_the_words_it_was_made_of(program in "[^\0\n\r]{1,20}") {
             let invocation = Invocation::new("codex", program.clone());
             let words = vec![program, "hook".to_owned(), "codex".to_owned()];
-            assert_eq!(split(&invocation.line()), Some(words));
+            assert_eq!(System::CURRENT.split(&invocation.line()), Some(words));
         }
     }
 }

@@ -10,6 +10,7 @@ use super::server::ServerPart;
 use crate::error::CommandError;
 use crate::hosts::Env;
 use crate::hosts::spec::{HostSpec, Registration, SettingsFiles};
+use crate::settings::system::System;
 
 /// For whom the hook is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,9 @@ pub(crate) struct Locations {
     /// Where programs are looked for.
     pub(crate) path: OsString,
     env: Env,
+    system: System,
+    /// The endings of programs, where they have some.
+    endings: Option<String>,
 }
 
 /// Where a host's registration is.
@@ -59,10 +63,16 @@ pub(crate) struct Location {
 impl Locations {
     /// Reads the environment of this process.
     pub(crate) fn new() -> Result<Self, CommandError> {
-        let env = Env::from_lookup(|name| env::var_os(name));
         let cwd = crate::settings::project::current()?;
-        let path = env::var_os("PATH").unwrap_or_default();
-        Ok(Self { cwd, home: env.home.clone(), path, env })
+        Ok(Self::on(System::CURRENT, cwd, |name| env::var_os(name)))
+    }
+
+    /// The same on any system, with any environment.
+    pub(crate) fn on(system: System, cwd: PathBuf, get: impl Fn(&str) -> Option<OsString>) -> Self {
+        let env = Env::on(system, &get);
+        let path = get("PATH").unwrap_or_default();
+        let endings = get("PATHEXT").and_then(|endings| endings.to_str().map(str::to_owned));
+        Self { cwd, home: env.home.clone(), path, env, system, endings }
     }
 
     /// Returns where a host looks for the registration of a scope.
@@ -74,9 +84,9 @@ impl Locations {
         };
         let (folder, name) = match scope {
             Scope::User => (root.clone(), settings.file),
-            Scope::Project => (root.join(settings.project), settings.file),
+            Scope::Project => (self.system.below(&root, settings.project), settings.file),
             Scope::Local => match settings.local_file {
-                Some(name) => (root.join(settings.project), name),
+                Some(name) => (self.system.below(&root, settings.project), name),
                 None => {
                     let title = host.title();
                     let message = format!("{title} has no per-project personal settings");
@@ -84,11 +94,11 @@ impl Locations {
                 }
             },
         };
-        let place = folder.join(name);
+        let place = self.system.below(&folder, name);
         let files = match host.spec().registration {
             Registration::Entries(_) => vec![place],
             Registration::Plugin { files, .. } => {
-                files.iter().map(|file| place.join(file.path)).collect()
+                files.iter().map(|file| self.system.below(&place, file.path)).collect()
             }
         };
         Ok(Location { scope, root, files })
@@ -107,6 +117,17 @@ impl Locations {
         (host.spec().server)(self, scope)
     }
 
+    /// Returns whether the MCP server is registered with a host, in any of its files.
+    pub(crate) fn has_server(&self, host: Host) -> bool {
+        [Scope::Project, Scope::Local, Scope::User].into_iter().any(|scope| {
+            self.server_parts(host, scope).iter().any(|(file, part)| {
+                let starts = |part: &ServerPart| !matches!(part, ServerPart::Item { .. });
+                let known = fs::read(file).ok().and_then(|text| part.program(&text).ok());
+                starts(part) && known.flatten().is_some()
+            })
+        })
+    }
+
     /// Returns where a host that keeps its servers in the folder of its hooks wants a part: in a file
     /// of that name, or in that of the hooks.
     pub(crate) fn beside_hooks(
@@ -118,11 +139,11 @@ impl Locations {
     ) -> Vec<(PathBuf, ServerPart)> {
         let SettingsFiles { project, file: hooks, .. } = spec.settings;
         let folder = match scope {
-            Scope::Project => Some(self.project(&spec.settings).join(project)),
+            Scope::Project => Some(self.system.below(&self.project(&spec.settings), project)),
             Scope::User => self.user_folder(&spec.settings).ok(),
             Scope::Local => None,
         };
-        let file = folder.map(|folder| folder.join(file.unwrap_or(hooks)));
+        let file = folder.map(|folder| self.system.below(&folder, file.unwrap_or(hooks)));
         file.map(|file| (file, part)).into_iter().collect()
     }
 
@@ -142,9 +163,9 @@ impl Locations {
         let own = settings.variable.and_then(|(name, below)| {
             // Joining nothing would leave a slash at the end.
             let folder = self.variable(name)?;
-            Some(if below.is_empty() { folder } else { folder.join(below) })
+            Some(if below.is_empty() { folder } else { self.system.below(&folder, below) })
         });
-        let home = self.home.as_ref().map(|home| home.join(settings.user));
+        let home = self.home.as_ref().map(|home| self.system.below(home, settings.user));
         own.or(home).ok_or_else(|| {
             CommandError::new("the home directory is not known").with_help("set HOME")
         })
@@ -157,9 +178,10 @@ impl Locations {
 
     /// Looks a program up in PATH. Entries that are not absolute are passed over.
     pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let spellings = self.system.spellings(name, self.endings.as_deref());
         env::split_paths(&self.path)
             .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join(name))
+            .flat_map(|folder| spellings.iter().map(move |name| folder.join(name)))
             .find(|path| is_executable(path))
     }
 
@@ -179,7 +201,7 @@ impl Locations {
 pub(crate) fn path_names(path: &Path) -> Vec<String> {
     let mut names = vec![path.display().to_string()];
     names.extend(fs::canonicalize(path).map(|path| path.display().to_string()));
-    names
+    names.iter().flat_map(|name| System::CURRENT.written(name)).collect()
 }
 
 /// Whether a file can be run.

@@ -14,7 +14,7 @@ use crate::hosts::spec::{Layout, PluginFile, Registration};
 
 /// What happens to one file.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct InstallChange {
     /// The file as the host knows it.
     pub(crate) path: PathBuf,
     /// The file that is really written: what `path` links to.
@@ -53,7 +53,7 @@ pub(crate) enum Action {
     Unchanged,
 }
 
-impl Change {
+impl InstallChange {
     /// Returns what happens.
     pub(crate) fn action(&self) -> Action {
         match (&self.before, &self.after) {
@@ -99,15 +99,16 @@ pub(crate) fn install(
     location: &Location,
     program: &str,
     with_server: bool,
-) -> Result<Vec<Change>, CommandError> {
+) -> Result<Vec<InstallChange>, CommandError> {
     let mut changes = Vec::new();
     for RegisteredFile { path, parts } in files(locations, host, location) {
-        let parts: Vec<Part> = parts.into_iter().filter(|it| with_server || it.is_hook()).collect();
+        let parts: Vec<RegisteredPart> =
+            parts.into_iter().filter(|it| with_server || it.is_hook()).collect();
         if parts.is_empty() {
             continue;
         }
         let mut change = inspect_file(locations, location, &path)?;
-        if let [Part::Plugin(file)] = &*parts {
+        if let [RegisteredPart::Plugin(file)] = &*parts {
             own(file, &change)?;
         }
         let before = change.before.as_deref();
@@ -116,7 +117,7 @@ pub(crate) fn install(
         let is_foreign = before.is_some_and(|before| {
             before != after && parts.iter().all(|it| it.program(host, before).is_none())
         });
-        if is_foreign && parts.iter().all(|part| !matches!(part, Part::Plugin(_))) {
+        if is_foreign && parts.iter().all(|part| !matches!(part, RegisteredPart::Plugin(_))) {
             change.backup = Backup::Write;
         }
         change.after = Some(after);
@@ -130,12 +131,12 @@ pub(crate) fn uninstall(
     locations: &Locations,
     host: Host,
     location: &Location,
-) -> Result<Vec<Change>, CommandError> {
+) -> Result<Vec<InstallChange>, CommandError> {
     let mut changes = Vec::new();
     for RegisteredFile { path, parts } in files(locations, host, location) {
         let mut change = inspect_file(locations, location, &path)?;
         match &*parts {
-            [Part::Plugin(file)] => {
+            [RegisteredPart::Plugin(file)] => {
                 if own(file, &change).is_ok() {
                     change.after = None;
                 }
@@ -151,17 +152,17 @@ pub(crate) fn uninstall(
 /// A file, and what a registration puts into it.
 struct RegisteredFile {
     path: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<RegisteredPart>,
 }
 
 /// One thing that a registration puts into a file.
-enum Part {
+enum RegisteredPart {
     Hooks(&'static Layout),
     Plugin(&'static PluginFile),
     Server(ServerPart),
 }
 
-impl Part {
+impl RegisteredPart {
     fn is_hook(&self) -> bool {
         !matches!(self, Self::Server(_))
     }
@@ -206,16 +207,16 @@ fn files(locations: &Locations, host: Host, location: &Location) -> Vec<Register
     let mut files: Vec<RegisteredFile> = Vec::new();
     for (index, path) in location.files.iter().enumerate() {
         let part = match &host.spec().registration {
-            Registration::Entries(layout) => Part::Hooks(layout),
+            Registration::Entries(layout) => RegisteredPart::Hooks(layout),
             Registration::Plugin { files, .. } => match files.get(index) {
-                Some(file) => Part::Plugin(file),
+                Some(file) => RegisteredPart::Plugin(file),
                 None => continue,
             },
         };
         files.push(RegisteredFile { path: path.clone(), parts: vec![part] });
     }
     for (path, part) in locations.server_parts(host, location.scope) {
-        let part = Part::Server(part);
+        let part = RegisteredPart::Server(part);
         match files.iter_mut().find(|file| file.path == path) {
             Some(file) => file.parts.push(part),
             None => files.push(RegisteredFile { path, parts: vec![part] }),
@@ -225,7 +226,13 @@ fn files(locations: &Locations, host: Host, location: &Location) -> Vec<Register
 }
 
 /// Whether another host that calls the hook reads the same server from this file.
-fn is_shared(locations: &Locations, host: Host, scope: Scope, path: &Path, parts: &[Part]) -> bool {
+fn is_shared(
+    locations: &Locations,
+    host: Host,
+    scope: Scope,
+    path: &Path,
+    parts: &[RegisteredPart],
+) -> bool {
     let calls = |other: Host| {
         let hooks = locations.all_of(other).into_iter().flat_map(|location| location.files);
         hooks.filter_map(|file| read(&file).ok().flatten()).any(|bytes| has_hooks(other, &bytes))
@@ -240,7 +247,9 @@ fn is_shared(locations: &Locations, host: Host, scope: Scope, path: &Path, parts
 /// Whether a file holds hooks of ours for a host.
 fn has_hooks(host: Host, bytes: &[u8]) -> bool {
     match &host.spec().registration {
-        Registration::Entries(layout) => Part::Hooks(layout).program(host, bytes).is_some(),
+        Registration::Entries(layout) => {
+            RegisteredPart::Hooks(layout).program(host, bytes).is_some()
+        }
         Registration::Plugin { files, .. } => {
             let text = String::from_utf8_lossy(bytes);
             files.iter().any(|file| text.contains(file.mark))
@@ -253,7 +262,7 @@ fn inspect_file(
     locations: &Locations,
     location: &Location,
     path: &Path,
-) -> Result<Change, CommandError> {
+) -> Result<InstallChange, CommandError> {
     let target = resolve(path).map_err(|error| CommandError::file(path, &error))?;
     let in_project = location.scope != Scope::User && path.starts_with(&location.root);
     if in_project {
@@ -273,7 +282,7 @@ fn inspect_file(
         Some(home) if path.starts_with(home) => home,
         _ => location.root.parent().unwrap_or(&location.root),
     };
-    Ok(Change {
+    Ok(InstallChange {
         path: path.to_owned(),
         target,
         after: before.clone(),
@@ -283,7 +292,11 @@ fn inspect_file(
     })
 }
 
-fn remove_parts(host: Host, parts: &[Part], change: &mut Change) -> Result<(), CommandError> {
+fn remove_parts(
+    host: Host,
+    parts: &[RegisteredPart],
+    change: &mut InstallChange,
+) -> Result<(), CommandError> {
     let wrong = |error: EditError| invalid(&change.path, &error);
     let Some(before) = &change.before else { return Ok(()) };
     let mut after = before.clone();
@@ -314,7 +327,7 @@ fn remove_parts(host: Host, parts: &[Part], change: &mut Change) -> Result<(), C
 
 fn with_parts(
     host: Host,
-    parts: &[Part],
+    parts: &[RegisteredPart],
     program: &str,
     before: Option<&[u8]>,
 ) -> Result<Vec<u8>, EditError> {
@@ -326,7 +339,7 @@ fn with_parts(
 }
 
 /// Refuses to touch a file that somebody else put where ours belongs.
-fn own(file: &PluginFile, change: &Change) -> Result<(), CommandError> {
+fn own(file: &PluginFile, change: &InstallChange) -> Result<(), CommandError> {
     let Some(before) = &change.before else { return Ok(()) };
     if String::from_utf8_lossy(before).contains(file.mark) {
         return Ok(());

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use super::plan::{Action, Backup, Change, read};
+use super::plan::{Action, Backup, InstallChange, read};
 use crate::error::CommandError;
 
 /// Carries a change out.
-pub(crate) fn perform(change: &Change) -> Result<(), CommandError> {
+pub(crate) fn perform(change: &InstallChange) -> Result<(), CommandError> {
     if change.action() == Action::Unchanged {
         return Ok(());
     }
@@ -38,7 +38,7 @@ pub(crate) fn perform(change: &Change) -> Result<(), CommandError> {
 }
 
 /// Returns the change as a unified diff.
-pub(crate) fn diff(change: &Change, name: &str) -> String {
+pub(crate) fn diff(change: &InstallChange, name: &str) -> String {
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };

@@ -6,6 +6,8 @@
 
 // ask.js
 
+const HOST = "opencode";
+
 // The last assistant message: its text, whether it ended in an error, and its id.
 async function lastMessage(client, sessionID) {
   const { data } = await client.session.messages({ path: { id: sessionID } });
@@ -36,9 +38,10 @@ export const AldisPlugin = async ({ client, directory }) => {
     const cwd = session.directory ?? directory;
     // The event in the host's own form, with what it leaves out.
     const answer = await ask(
-      "opencode",
+      HOST,
       {
         type: "session.idle",
+        client: HOST,
         properties: { sessionID },
         cwd,
         last_assistant_message: message.text,

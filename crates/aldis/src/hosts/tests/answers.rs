@@ -27,6 +27,7 @@ fn blocks_are_what_the_samples_show() {
     let two = "cargo test reports 2 failures. Fix them, then finish.";
     let three = "cargo test reports 2 failures in tests/retry.rs. Fix them, then finish.";
     for (host, name, reason) in [
+        (ANTIGRAVITY, "antigravity/out_continue.json", two),
         (CLAUDE_CODE, "claude_code/out_block.json", three),
         (CODEX, "codex/out_block.json", two),
         (COPILOT, "copilot/out_block.json", two),
@@ -43,12 +44,15 @@ fn blocks_are_what_the_samples_show() {
     let reason = expected["reason"].as_str().unwrap();
     assert_eq!(said(OPENCLAW, &Event::Stop, &block(reason)), Some(expected.clone()));
     let expected = json!({"decision": "block", "reason": "x"});
-    assert_eq!(said(OPENCODE, &Event::Stop, &block("x")), Some(expected));
+    for host in [KILO, OPENCODE, PI] {
+        assert_eq!(said(host, &Event::Stop, &block("x")), Some(expected.clone()), "{host}");
+    }
 }
 
 #[test]
 fn to_allow_is_to_say_nothing_where_that_is_safe() {
     for (host, expected) in [
+        (ANTIGRAVITY, Some(json!({}))),
         (CLAUDE_CODE, None),
         // Its sample says `{}`, which is the same and needs a parser.
         (CODEX, None),
@@ -58,7 +62,9 @@ fn to_allow_is_to_say_nothing_where_that_is_safe() {
         (GEMINI, Some(sample_value("gemini/out_allow.json"))),
         (GOOSE, None),
         (OPENCLAW, Some(json!({"action": "continue"}))),
+        (KILO, None),
         (OPENCODE, None),
+        (PI, None),
         (QWEN, None),
     ] {
         assert_eq!(said(host, &Event::Stop, &Answer::Allow), expected, "{host}");
@@ -147,7 +153,7 @@ fn only_stops_are_blocked() {
         prompt(),
         Event::SessionStart { source: None },
         Event::SessionEnd { reason: None },
-        Event::StopFailure { error: "rate_limit".to_owned() },
+        Event::StopFailure { error: "rate_limit".to_owned(), said: None },
         Event::AgentResponse { text: "x".to_owned() },
         Event::Interrupt,
         Event::Other("PreCompact".to_owned()),

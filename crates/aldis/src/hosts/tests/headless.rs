@@ -14,13 +14,15 @@ fn options(allow: &[&str]) -> HostOptions {
         model: Some("large".to_owned()),
         extra: vec!["--extra".to_owned()],
         yolo: false,
+        calls: false,
     }
 }
 
 #[test]
 fn every_host_that_people_run_is_there() {
     let names: Vec<&str> = Host::all_headless().iter().map(|host| host.name()).collect();
-    let wanted = "amp claude-code codex copilot cursor droid gemini goose opencode qwen";
+    let wanted = "amp antigravity claude-code codex copilot cursor droid gemini goose kilo kimi \
+                  kiro opencode pi qwen";
     assert_eq!(names.join(" "), wanted);
     for name in names {
         let (host, headless) = Host::headless(name).unwrap();
@@ -77,11 +79,32 @@ fn sessions_are_continued_by_their_hosts_own_command() {
             "codex exec --json --skip-git-repo-check --sandbox workspace-write resume {session} -",
         ),
         ("droid", "droid exec -o stream-json --auto low -s {session} -f"),
+        ("kimi", "kimi --output-format stream-json --session {session} -p"),
         ("copilot", "copilot --output-format json --allow-tool=write --resume={session} -p"),
+        ("antigravity", "agy --output-format stream-json --add-dir . --conversation={session} -p"),
+        ("kilo", "kilo run --format json --session {session}"),
+        ("pi", "pi --mode json --session {session} -p"),
     ] {
         assert_eq!(headless(host).resume(&plain).unwrap().join(" "), words);
     }
     assert_eq!(headless("goose").resume(&plain), None);
+    assert_eq!(headless("kiro").resume(&plain), None);
+}
+
+/// A folder that nobody trusted yet is no reason to deny what the prompt asks for.
+#[test]
+fn tools_of_our_server_are_allowed_where_it_is_registered() {
+    let calls = HostOptions { calls: true, ..HostOptions::default() };
+    let of = |name: &str| headless(name).command(&calls).join(" ");
+    assert_eq!(
+        of("claude-code"),
+        "claude -p --output-format stream-json --verbose --permission-mode acceptEdits \
+         --allowedTools=mcp__aldis --allowedTools=mcp__plugin_aldis_aldis"
+    );
+    assert!(of("copilot").contains(" --allow-tool=aldis "), "{}", of("copilot"));
+    assert_eq!(of("codex"), headless("codex").command(&HostOptions::default()).join(" "));
+    let yolo = HostOptions { yolo: true, ..calls.clone() };
+    assert!(!headless("claude-code").command(&yolo).join(" ").contains("allowedTools"));
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn a_payload_without_marks_belongs_to_whom_it_was_registered_for() {
 #[test]
 fn the_last_words_are_the_agents_own() {
     for (name, ends) in [
+        ("antigravity/in_stop.json", None),
         ("claude_code/in_stop.json", Some("SIGNAL: AUTO_COMPLETE")),
         ("claude_code/in_stop_minimal_old.json", None),
         // What the host says about its error is not what the agent said.
@@ -71,6 +72,8 @@ fn the_last_words_are_the_agents_own() {
         ("goose/in_stop.json", Some("SIGNAL: AUTO_COMPLETE")),
         ("goose/in_stop_no_text.json", None),
         ("openclaw/plugin_before_agent_finalize_event.json", Some("SIGNAL: AUTO_COMPLETE")),
+        ("kilo/event_session_idle.json", Some("SIGNAL: AUTO_COMPLETE")),
+        ("pi/in_agent_end.json", Some("SIGNAL: AUTO_COMPLETE")),
         ("qwen/in_stop.json", Some("SIGNAL: AUTO_COMPLETE")),
     ] {
         let text = call(CLAUDE_CODE, name).final_text;
@@ -128,6 +131,33 @@ fn background_work_is_waited_for_while_it_runs() {
     assert_eq!(read(ended).waiting.len(), 2);
     let odd = read(r#"{"session_id":"s","hook_event_name":"Stop","background_tasks":"none"}"#);
     assert!(odd.waiting.is_empty());
+    let busy = super::call(ANTIGRAVITY, "antigravity/in_stop_background.json");
+    assert_eq!(busy.waiting, ["work in the background"]);
+    assert!(super::call(ANTIGRAVITY, "antigravity/in_stop.json").waiting.is_empty());
+}
+
+#[test]
+fn antigravity_says_where_it_works_and_how_a_turn_ended() {
+    let stop = call(CLAUDE_CODE, "antigravity/in_stop.json");
+    assert_eq!(stop.session.as_deref(), Some("8377fd63-b158-49b9-b2c1-2d89ed9135ce"));
+    assert_eq!(stop.cwd.as_deref(), Some(Path::new("/home/dev/acme")));
+    let path = "/home/dev/.gemini/antigravity-cli/brain/8377fd63-b158-49b9-b2c1-2d89ed9135ce/\
+                .system_generated/logs/transcript.jsonl";
+    assert_eq!(stop.transcript.as_deref(), Some(Path::new(path)));
+    let cut = |members: &str| {
+        let text = format!(r#"{{"conversationId":"c","executionNum":1,{members}}}"#);
+        parse(ANTIGRAVITY, text.as_bytes(), &env()).unwrap().cut_short
+    };
+    assert_eq!(cut(r#""terminationReason":"NO_TOOL_CALL","error":"""#), None);
+    assert_eq!(cut(r#""terminationReason":"EXECUTOR_TERMINATION_REASON_NO_TOOL_CALL""#), None);
+    let failed = Some(CutShort::Failed("quota".to_owned()));
+    assert_eq!(cut(r#""terminationReason":"ERROR","error":"quota""#), failed);
+    assert_eq!(cut(r#""terminationReason":"USER_CANCELED""#), Some(CutShort::Aborted));
+    let other = Some(CutShort::Other("MAX_INVOCATIONS".to_owned()));
+    assert_eq!(cut(r#""terminationReason":"MAX_INVOCATIONS""#), other);
+    // Without an open workspace it works nowhere that it names.
+    let nowhere = br#"{"conversationId":"c","executionNum":0,"workspacePaths":[]}"#;
+    assert_eq!(parse(ANTIGRAVITY, nowhere, &env()).unwrap().cwd, None);
 }
 
 #[test]
@@ -245,9 +275,10 @@ fn the_environment_names_projects_and_limits() {
 
     let limit = |host: Host, env: &Env| host.block_cap(env).limit;
     let none = Env::default();
-    let default: Vec<_> = Host::all().iter().map(|host| limit(*host, &none)).collect();
-    let expected = [Some(8), None, Some(8), Some(50), None, None, None, Some(3), None, Some(8)];
-    assert_eq!(default, expected);
+    let caps = Host::all().iter().filter_map(|host| Some((host.name(), limit(*host, &none)?)));
+    let expected =
+        [("claude-code", 8), ("copilot", 8), ("cursor", 50), ("openclaw", 3), ("qwen", 8)];
+    assert_eq!(caps.collect::<Vec<_>>(), expected);
     assert!(CLAUDE_CODE.block_cap(&none).resets_on_tool_use);
     assert!(!QWEN.block_cap(&none).resets_on_tool_use);
     assert_eq!(limit(CLAUDE_CODE, &env), None);

@@ -15,7 +15,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Stop),
         Just(Event::SubagentStop),
         Just(Event::Interrupt),
-        any::<String>().prop_map(|error| Event::StopFailure { error }),
+        any::<String>().prop_map(|error| Event::StopFailure { error, said: None }),
         any::<String>().prop_map(|text| Event::Prompt { text, source: None }),
         any::<Option<String>>().prop_map(|source| Event::SessionStart { source }),
         any::<Option<String>>().prop_map(|reason| Event::SessionEnd { reason }),

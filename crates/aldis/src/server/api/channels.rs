@@ -15,48 +15,25 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::describe::{Routes, schema_of};
+use super::describe::schema_of;
 use super::forms::{Answer, Change, ChannelPage, ImportedChannels, Replies, ShownRun};
 use super::request::{Asked, Named, Page, Sent, SentNothing, members};
 use super::runs::{begin, page_of_runs, snapshot};
 use crate::app::formats::turn_state::ChannelSet;
-use crate::server::app::App;
+use crate::server::access::Asker;
+use crate::server::app::{App, AppState};
 use crate::server::error::ApiError;
-use crate::server::runs::{Input, Taken};
+use crate::server::runs::{RunInput, Taken};
 
 /// The machine of channels.
 const TURNS: &str = turns::State::NAME;
 
-pub(super) fn add(routes: &mut Routes) {
-    routes.add("get", "/v1/channels", "List the open channels", list);
-    routes.add("post", "/v1/channels", "Open a channel", create);
-    let summary = "Show a channel: who has the turn, queue, agents and history";
-    routes.add("get", "/v1/channels/{channel}", summary, show);
-    let path = "/v1/channels/{channel}/messages";
-    routes.add("post", path, "Take messages of an agent", say);
-    let path = "/v1/channels/{channel}/human";
-    routes.add("post", path, "Take a message of a human", happen::<HumanMessage>);
-    let path = "/v1/channels/{channel}/queue";
-    routes.add("post", path, "Add an agent to the queue", happen::<NewAgent>);
-    let path = "/v1/channels/{channel}/queue/{agent}";
-    routes.add("delete", path, "Take an agent out of the queue", remove);
-    let path = "/v1/channels/{channel}/crashed";
-    routes.add("post", path, "Report that an agent is gone", happen::<Crash>);
-    let path = "/v1/channels/{channel}/next";
-    routes.add("post", path, "Give the turn to an agent", happen::<NextAgent>);
-    let path = "/v1/channels/{channel}/config";
-    routes.add("put", path, "Change how a channel is run", happen::<NewConfig>);
-    routes.add("get", "/v1/turns/state", "Export all channels as a state file", export);
-    routes.add("post", "/v1/turns/state", "Import channels from a state file", import);
-}
-
-type Shared = State<Arc<App>>;
 type Personas = BTreeMap<String, Persona>;
 
 /// A new channel.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NewChannel {
+pub(super) struct NewChannel {
     /// Its name.
     channel: String,
     /// Who takes part, in order.
@@ -74,7 +51,7 @@ struct NewChannel {
 /// Messages of an agent: `text` or `texts`.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AgentMessages {
+pub(super) struct AgentMessages {
     /// Who sends them.
     agent: String,
     /// One message.
@@ -86,7 +63,7 @@ struct AgentMessages {
 }
 
 /// Something that happens in a channel, as a request says it.
-trait Happening: Serialize + DeserializeOwned + JsonSchema {
+pub(super) trait Happening: Serialize + DeserializeOwned + JsonSchema {
     /// The event of the machine.
     const EVENT: &str;
 }
@@ -97,7 +74,7 @@ macro_rules! happenings {
         $(#[$about])*
         #[derive(Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
-        struct $name { $($(#[$note])* $member: $kind,)* }
+        pub(super) struct $name { $($(#[$note])* $member: $kind,)* }
 
         impl Happening for $name {
             const EVENT: &str = $event;
@@ -164,30 +141,36 @@ fn position_schema(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "anyOf": [{ "enum": ["start", "end"] }, { "type": "integer", "minimum": 0 }] })
 }
 
-fn open_channels() -> RunFilter {
-    RunFilter { machine: Some(TURNS.to_owned()), active: Some(true), ..RunFilter::default() }
+fn open_channels(asker: &Asker) -> RunFilter {
+    let (machine, projects) = (Some(TURNS.to_owned()), asker.projects());
+    RunFilter { machine, projects, active: Some(true), ..RunFilter::default() }
 }
 
-async fn list(
-    State(app): Shared,
+pub(super) async fn list(
+    State(app): AppState,
+    asker: Asker,
     Asked(page): Asked<Page>,
 ) -> Result<Answer<ChannelPage>, ApiError> {
-    let (channels, next) = page_of_runs(&app, open_channels(), &page).await?;
+    let (channels, next) = page_of_runs(&app, open_channels(&asker), &page).await?;
     Ok(ChannelPage { channels, next }.into())
 }
 
-async fn create(
-    State(app): Shared,
+pub(super) async fn create(
+    State(app): AppState,
+    asker: Asker,
     Sent { mut body, source }: Sent<NewChannel>,
 ) -> Result<(StatusCode, Answer<Change>), ApiError> {
     body.personas.get_or_insert_with(|| app.personas.clone());
     let name = &*body.channel;
     let id =
         RunId::new(name).map_err(|_| ApiError::bad(format!("`{name}` cannot name a channel")))?;
-    begin(&app, TURNS.to_owned(), Some(id), members(&body)?, source).await
+    begin(&app, &asker, TURNS.to_owned(), Some(id), members(&body)?, source).await
 }
 
-async fn show(State(app): Shared, Named(id): Named) -> Result<Json<ShownRun>, ApiError> {
+pub(super) async fn show(
+    State(app): AppState,
+    Named(id): Named,
+) -> Result<Json<ShownRun>, ApiError> {
     let channel = app.with_engine(move |engine| {
         let found = snapshot(engine, &id)?;
         // One of another machine is no channel.
@@ -197,11 +180,13 @@ async fn show(State(app): Shared, Named(id): Named) -> Result<Json<ShownRun>, Ap
 }
 
 /// A message: its answer is about the message, not about the channel.
-async fn say(
-    State(app): Shared,
+pub(super) async fn say(
+    State(app): AppState,
+    asker: Asker,
     Named(id): Named,
     Sent { body, source }: Sent<AgentMessages>,
 ) -> Result<Answer<Replies>, ApiError> {
+    asker.check_agent(&body.agent)?;
     match step(&app, id, "message", &body, source).await {
         Err(error) if error.is_not_found() => {
             let code = ReplyReason::UnknownChannel.as_str();
@@ -212,16 +197,16 @@ async fn say(
 }
 
 /// Anything else that happens in a channel.
-async fn happen<T: Happening>(
-    State(app): Shared,
+pub(super) async fn happen<T: Happening>(
+    State(app): AppState,
     Named(id): Named,
     Sent { body, source }: Sent<T>,
 ) -> Result<Answer<Change>, ApiError> {
     Ok(Change::from(step(&app, id, T::EVENT, &body, source).await?).into())
 }
 
-async fn remove(
-    State(app): Shared,
+pub(super) async fn remove(
+    State(app): AppState,
     Path((_, agent)): Path<(String, String)>,
     Named(id): Named,
     SentNothing(source): SentNothing,
@@ -238,16 +223,17 @@ async fn step(
 ) -> Result<Taken, ApiError> {
     let mut members = members(body)?;
     members.insert("event".to_owned(), event.into());
-    let input = Input { now: app.now(), run, machine: Some(TURNS), event: members, source };
+    let input = RunInput { now: app.now(), run, machine: Some(TURNS), event: members, source };
     app.runs.step(input).await
 }
 
-async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let channels = app.with_engine(|engine| engine.snapshots(&open_channels())).await?;
+pub(super) async fn export(State(app): AppState, asker: Asker) -> Result<Json<Value>, ApiError> {
+    let open = open_channels(&asker);
+    let channels = app.with_engine(move |engine| engine.snapshots(&open)).await?;
     let mut board = ChannelSet::default();
     for channel in channels {
         if let RunState::Turns(state) = channel.state {
-            board.channels.insert(state.channel.clone(), *state);
+            board.channels.insert(state.channel().to_owned(), *state);
         }
     }
     Ok(Json(board.export(app.now())))
@@ -256,7 +242,7 @@ async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
 /// A state file, and what it does not say about its channels.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Import {
+pub(super) struct Import {
     /// The state file.
     state: Value,
     /// How the channels are run.
@@ -270,8 +256,8 @@ struct Import {
 }
 
 /// Imports channels that are not there yet; those that are stay as they are.
-async fn import(
-    State(app): Shared,
+pub(super) async fn import(
+    State(app): AppState,
     Sent { body, .. }: Sent<Import>,
 ) -> Result<Answer<ImportedChannels>, ApiError> {
     let now = app.now();

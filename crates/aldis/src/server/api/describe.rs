@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::handler::Handler;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
@@ -18,12 +18,17 @@ use serde_json::{Value, json};
 
 use super::forms::Answer;
 use super::request::{Asked, KEY_MAX, Named, Sent, SentNothing};
-use crate::server::app::App;
+use super::table;
+use crate::server::access::Asker;
+use crate::server::access::need::{Need, Needs};
+use crate::server::app::{App, AppState};
 use crate::server::error::{ApiError, ErrorForm};
 
 /// The routes, and what they say about themselves.
 pub(super) struct Routes {
     pub(super) router: Router<Arc<App>>,
+    /// What each of them needs.
+    pub(in crate::server) needs: Needs,
     paths: Value,
     schemas: Schemas,
 }
@@ -42,7 +47,7 @@ impl Routes {
         let taken = settings.clone().for_deserialize().into_generator();
         let returned = settings.for_serialize().into_generator();
         let schemas = Schemas { taken, returned };
-        Self { router: Router::new(), paths: json!({}), schemas }
+        Self { router: Router::new(), needs: Needs::default(), paths: json!({}), schemas }
     }
 
     /// Adds a route: `method` is `get`, `post`, `put` or `delete`.
@@ -50,15 +55,13 @@ impl Routes {
         &mut self,
         method: &str,
         path: &str,
+        need: Need,
         summary: &str,
         handler: H,
     ) {
-        let filter = match method {
-            "delete" => MethodFilter::DELETE,
-            "post" => MethodFilter::POST,
-            "put" => MethodFilter::PUT,
-            _ => MethodFilter::GET,
-        };
+        let verb = table::method(method);
+        let filter = MethodFilter::try_from(verb.clone()).unwrap_or(MethodFilter::GET);
+        self.needs.add(path, Some(verb), need);
         self.router = std::mem::take(&mut self.router).route(path, on(filter, handler));
         let names = path.split('/').filter(|part| !part.is_empty() && *part != "v1");
         let names = names.map(|part| part.trim_matches(['{', '}']).replace('.', "_"));
@@ -71,10 +74,25 @@ impl Routes {
             "operationId": id,
             "summary": summary,
             "parameters": parameters.collect::<Vec<Value>>(),
+            "security": match need {
+                Need::Grant(scope, _) => json!([{ "token": [scope.as_str()] }]),
+                Need::Nothing | Need::Page => json!([]),
+            },
         });
         let mut operation = Operation { members, schemas: &mut self.schemas };
         H::describe(&mut operation);
         self.paths[path][method] = operation.members;
+    }
+
+    /// Adds a page or a file of the dashboard: nothing that a program asks for, so it is not described.
+    pub(super) fn page<H: Handler<T, Arc<App>>, T: 'static>(
+        &mut self,
+        path: &str,
+        need: Need,
+        handler: H,
+    ) {
+        self.needs.add(path, Some(Method::GET), need);
+        self.router = std::mem::take(&mut self.router).route(path, on(MethodFilter::GET, handler));
     }
 
     /// The OpenAPI document.
@@ -110,7 +128,7 @@ impl Operation<'_> {
         }
     }
 
-    fn header(&mut self, name: &str, about: &str) {
+    pub(super) fn header(&mut self, name: &str, about: &str) {
         self.parameter(json!({
             "name": name, "in": "header", "required": false, "description": about,
             "schema": { "type": "string", "maxLength": KEY_MAX },
@@ -136,12 +154,12 @@ pub(super) trait Describe<D> {
 }
 
 /// Something that a handler takes.
-pub(super) trait Input {
+pub(super) trait RequestPart {
     fn describe(_operation: &mut Operation<'_>) {}
 }
 
 /// Something that a handler returns.
-pub(super) trait Output {
+pub(super) trait ResponseBody {
     fn describe(operation: &mut Operation<'_>);
 }
 
@@ -151,8 +169,8 @@ macro_rules! describe_handlers {
         where
             F: Fn($($input),*) -> R,
             R: Future<Output = O>,
-            O: Output,
-            $($input: Input),*
+            O: ResponseBody,
+            $($input: RequestPart),*
         {
             fn describe(operation: &mut Operation<'_>) {
                 $($input::describe(operation);)*
@@ -161,25 +179,26 @@ macro_rules! describe_handlers {
         }
     )*};
 }
-describe_handlers! { () (A) (A, B) (A, B, C) (A, B, C, D) }
+describe_handlers! { () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) }
 
-impl Input for State<Arc<App>> {}
-impl Input for Named {}
-impl<T> Input for Path<T> {}
+impl RequestPart for AppState {}
+impl RequestPart for Asker {}
+impl RequestPart for Named {}
+impl<T> RequestPart for Path<T> {}
 
-impl Input for HeaderMap {
+impl RequestPart for HeaderMap {
     fn describe(operation: &mut Operation<'_>) {
         operation.header("Last-Event-ID", "the last event that the client has got");
     }
 }
 
-impl Input for SentNothing {
+impl RequestPart for SentNothing {
     fn describe(operation: &mut Operation<'_>) {
         operation.header("Idempotency-Key", "makes a repeated request recognisable");
     }
 }
 
-impl<T: JsonSchema> Input for Sent<T> {
+impl<T: JsonSchema> RequestPart for Sent<T> {
     fn describe(operation: &mut Operation<'_>) {
         SentNothing::describe(operation);
         let schema = operation.schemas.taken.subschema_for::<T>();
@@ -188,7 +207,7 @@ impl<T: JsonSchema> Input for Sent<T> {
     }
 }
 
-impl<T: JsonSchema> Input for Asked<T> {
+impl<T: JsonSchema> RequestPart for Asked<T> {
     fn describe(operation: &mut Operation<'_>) {
         let mut schema = T::json_schema(&mut operation.schemas.taken).to_value();
         let required = schema["required"].take();
@@ -203,7 +222,7 @@ impl<T: JsonSchema> Input for Asked<T> {
     }
 }
 
-impl<T: JsonSchema> Output for Json<T> {
+impl<T: JsonSchema> ResponseBody for Json<T> {
     fn describe(operation: &mut Operation<'_>) {
         operation.answer::<T>("200", "application/json", "done");
     }
@@ -215,21 +234,21 @@ impl<T: Serialize> IntoResponse for Answer<T> {
     }
 }
 
-impl<T: JsonSchema> Output for Answer<T> {
+impl<T: JsonSchema> ResponseBody for Answer<T> {
     fn describe(operation: &mut Operation<'_>) {
         Json::<Self>::describe(operation);
     }
 }
 
 /// Something that was begun now, or by an earlier delivery of the same request.
-impl<T: JsonSchema> Output for (StatusCode, Answer<T>) {
+impl<T: JsonSchema> ResponseBody for (StatusCode, Answer<T>) {
     fn describe(operation: &mut Operation<'_>) {
         operation.answer::<Answer<T>>("201", "application/json", "begun");
         operation.answer::<Answer<T>>("200", "application/json", "begun before, by this request");
     }
 }
 
-impl<T: Output> Output for Result<T, ApiError> {
+impl<T: ResponseBody> ResponseBody for Result<T, ApiError> {
     fn describe(operation: &mut Operation<'_>) {
         T::describe(operation);
         for status in ["4XX", "5XX"] {
@@ -239,15 +258,15 @@ impl<T: Output> Output for Result<T, ApiError> {
 }
 
 /// An answer that is no JSON, with its content type.
-pub(super) struct Text<B>(pub(super) &'static str, pub(super) B);
+pub(super) struct TextAnswer<B>(pub(super) &'static str, pub(super) B);
 
-impl<B: IntoResponse> IntoResponse for Text<B> {
+impl<B: IntoResponse> IntoResponse for TextAnswer<B> {
     fn into_response(self) -> Response {
         ([(axum::http::header::CONTENT_TYPE, self.0)], self.1).into_response()
     }
 }
 
-impl<B> Output for Text<B> {
+impl<B> ResponseBody for TextAnswer<B> {
     fn describe(operation: &mut Operation<'_>) {
         operation.answer::<String>("200", "text/*", "the text");
     }
@@ -264,11 +283,11 @@ impl<T> EventStream<T> {
 
 impl<T> IntoResponse for EventStream<T> {
     fn into_response(self) -> Response {
-        Text("text/event-stream", self.0).into_response()
+        TextAnswer("text/event-stream", self.0).into_response()
     }
 }
 
-impl<T: JsonSchema> Output for EventStream<T> {
+impl<T: JsonSchema> ResponseBody for EventStream<T> {
     fn describe(operation: &mut Operation<'_>) {
         let about = "server-sent events; the schema is that of their `data`";
         operation.answer::<T>("200", "text/event-stream", about);

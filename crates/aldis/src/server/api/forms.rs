@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::server::runs::Taken;
 use crate::settings::clock;
+use crate::view::wire::effects::{EffectForm, ReplyForm};
 use crate::view::wire::run::{DecisionForm, EventForm, EvidenceForm, RunForm};
 use crate::view::wire::task::TaskLine;
 use crate::view::wire::turns::ChannelForm;
@@ -262,34 +263,6 @@ struct AnyRun {
     /// When its last step was taken.
     #[schemars(with = "String")]
     updated: Timestamp,
-}
-
-/// Something that must be done.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is used")]
-struct EffectForm {
-    /// What: the other members depend on it, and the machine's page in docs/ names them.
-    effect: String,
-}
-
-/// What became of one message.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its schema is used")]
-struct ReplyForm {
-    /// Whether it is shown in the channel.
-    posted: bool,
-    /// Whether it ended the turn.
-    turn_advanced: bool,
-    /// Who has the turn then.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    next_agent: Option<String>,
-    /// Why it did not count: a stable code.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    /// What is shown.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    display: Option<String>,
 }
 
 /// A decision and its reasons.

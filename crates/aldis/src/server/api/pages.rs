@@ -1,58 +1,128 @@
-//! The dashboard and the way in.
+//! The dashboard's pages, the way in and the way out.
 
-use std::sync::Arc;
-
-use axum::extract::State;
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
-use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::header::{HeaderMap, SET_COOKIE};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::describe::{Operation, Output, Routes, Text};
-use super::request::Asked;
-use crate::server::access;
-use crate::server::app::App;
-use crate::server::assets;
+use super::describe::{Operation, RequestPart, ResponseBody};
+use super::forms::Answer;
+use super::request::Sent;
+use crate::server::access::Credential;
+use crate::server::app::AppState;
+use crate::server::assets::{self, ASSETS};
 use crate::server::error::ApiError;
+use crate::server::sessions;
 
-pub(super) fn add(routes: &mut Routes) {
-    let page = || async { Text("text/html; charset=utf-8", assets::PAGE) };
-    routes.add("get", "/", "The dashboard", page);
-    let script = || async { Text("text/javascript; charset=utf-8", assets::SCRIPT) };
-    routes.add("get", "/app.js", "The script of the dashboard", script);
-    let style = || async { Text("text/css; charset=utf-8", assets::STYLE) };
-    routes.add("get", "/app.css", "The look of the dashboard", style);
-    routes.add("get", "/login", "Log a browser in by a link that works once", log_in);
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Pages for browsers that are logged in: where, of what kind, what.
+pub(super) const PAGES: [(&str, &str, &str); 4] = [
+    ("/", HTML, assets::PAGE),
+    ("/inbox", HTML, assets::PAGE),
+    ("/fleet", HTML, assets::PAGE),
+    ("/runs/{run}", HTML, assets::PAGE),
+];
+
+/// Returns the pages and files that are the same for everybody.
+pub(super) fn open_pages() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let doors = [("/login", HTML, assets::LOGIN), ("/answer", HTML, assets::ANSWER)];
+    let files = ASSETS.iter().map(|asset| (asset.path, asset.kind, asset.text));
+    doors.into_iter().chain(files)
 }
 
+/// What a browser says of itself.
+pub(super) struct Browser(HeaderMap);
+
+impl<S: Send + Sync> FromRequestParts<S> for Browser {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        Ok(Self(parts.headers.clone()))
+    }
+}
+
+impl RequestPart for Browser {}
+
+/// By what a browser logs in: one of both.
 #[derive(Deserialize, JsonSchema)]
-struct LogInQuery {
-    /// From the link that `aldis serve` prints.
-    #[serde(default)]
-    code: String,
+#[serde(deny_unknown_fields)]
+pub(super) struct LogInBody {
+    /// The code of a link, which works once.
+    code: Option<String>,
+    /// The token of the server, or one that may observe.
+    token: Option<String>,
 }
 
-/// Sends a browser that has logged in to the dashboard.
-impl IntoResponse for access::LogIn {
+/// What a page sends with every request.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LoggedIn {
+    /// The value of `X-Aldis-Key`.
+    key: String,
+}
+
+/// An answer that also sets the cookie of a browser.
+pub(super) struct WithCookie<T> {
+    cookie: String,
+    body: T,
+}
+
+impl<T: Serialize> IntoResponse for WithCookie<T> {
     fn into_response(self) -> Response {
-        // What stands behind `#` reaches no server, and the page removes it from its address.
-        let place = format!("/#key={}", self.key);
-        (StatusCode::SEE_OTHER, [(SET_COOKIE, self.cookie), (LOCATION, place)]).into_response()
+        ([(SET_COOKIE, self.cookie)], Json(Answer::from(self.body))).into_response()
     }
 }
 
-impl Output for access::LogIn {
+impl<T: JsonSchema> ResponseBody for WithCookie<T> {
     fn describe(operation: &mut Operation<'_>) {
-        operation.answer_nothing("303", "logged in: the dashboard is next");
+        Answer::<T>::describe(operation);
     }
 }
 
-async fn log_in(
-    State(app): State<Arc<App>>,
-    Asked(LogInQuery { code }): Asked<LogInQuery>,
-) -> Result<access::LogIn, ApiError> {
-    let message = "this link was used before or has expired; start `aldis serve` again for another";
-    let refused = || ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message);
-    app.access.log_in(&code).ok_or_else(refused)
+pub(super) async fn log_in(
+    State(app): AppState,
+    Browser(headers): Browser,
+    Sent { body: LogInBody { code, token }, .. }: Sent<LogInBody>,
+) -> Result<WithCookie<LoggedIn>, ApiError> {
+    let (by, wrong) = match (code, token) {
+        (Some(code), None) => {
+            let wrong =
+                "this link was used before or has expired; `aldis serve --link` makes another";
+            (Credential::Code(code), wrong)
+        }
+        (None, Some(token)) => (
+            Credential::Token(token),
+            "wrong token; `serve.token` in the state directory holds one",
+        ),
+        _ => return Err(ApiError::bad("name `code` or `token`")),
+    };
+    let refused = || ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", wrong);
+    let begun = app.access.log_in(&app, by).await?.ok_or_else(refused)?;
+    let cookie = begun.header(app.access.is_secure(&headers));
+    Ok(WithCookie { cookie, body: LoggedIn { key: begun.key } })
+}
+
+/// Nothing but an empty object.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// That it is done.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SignedOut {
+    /// Always true.
+    signed_out: bool,
+}
+
+pub(super) async fn log_out(
+    State(app): AppState,
+    Browser(headers): Browser,
+    Sent { body: Nothing {}, .. }: Sent<Nothing>,
+) -> Result<WithCookie<SignedOut>, ApiError> {
+    app.access.log_out(&app, &headers).await?;
+    Ok(WithCookie { cookie: sessions::forget(), body: SignedOut { signed_out: true } })
 }

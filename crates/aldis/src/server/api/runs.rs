@@ -13,53 +13,26 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::describe::{EventStream, Routes};
+use super::describe::EventStream;
 use super::forms::{
     Answer, AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun,
     TaskPage,
 };
 use super::request::{Asked, Named, Page, Sent, cursor};
-use crate::server::app::App;
+use crate::server::access::Asker;
+use crate::server::access::need::insufficient;
+use crate::server::app::{App, AppState};
 use crate::server::error::ApiError;
 use crate::server::events::{self, CloudEvent};
 use crate::server::output::{self, OutputPiece, OutputQuery};
-use crate::server::runs::Input;
+use crate::server::runs::RunInput;
+use crate::view::wire::effects::StartForm;
 use crate::view::wire::run::{DecisionForm, EventForm};
 use crate::view::wire::task::TaskLine;
 
-pub(super) fn add(routes: &mut Routes) {
-    routes.add("get", "/v1/runs", "List runs, the latest first", list);
-    routes.add("post", "/v1/runs", "Begin a run of a machine", create);
-    routes.add("get", "/v1/runs/{run}", "Show a run", show);
-    let summary = "List what was decided about a run, the newest first, and why";
-    routes.add("get", "/v1/runs/{run}/why", summary, why);
-    let summary = "List the tasks of a delivery; other runs have none";
-    routes.add("get", "/v1/runs/{run}/tasks", summary, tasks);
-    routes.add("get", "/v1/runs/{run}/events", "Read the journal of a run", journal);
-    let summary = "Let a run take an event, and get the effects";
-    routes.add("post", "/v1/runs/{run}/events", summary, step);
-    let pause = |app, id, body| command(HumanCommand::Pause, app, id, body);
-    routes.add("post", "/v1/runs/{run}/pause", "Pause a run", pause);
-    let resume = |app, id, body| command(HumanCommand::Resume, app, id, body);
-    routes.add("post", "/v1/runs/{run}/resume", "Resume a run", resume);
-    let abort = |app, id, body| command(HumanCommand::Abort, app, id, body);
-    routes.add("post", "/v1/runs/{run}/abort", "End a run", abort);
-    routes.add("post", "/v1/runs/{run}/answer", "Answer a question of a run", answer);
-    routes.add("post", "/v1/runs/{run}/tell", "Tell the agents of a run something", tell);
-    let summary = "Read what the agents of a run write, as server-sent events";
-    routes.add("get", "/v1/runs/{run}/output", summary, read_output);
-    routes.add("get", "/v1/questions", "List the questions that wait for a human", questions);
-    let summary = "List the decisions about all runs, the newest first";
-    routes.add("get", "/v1/decisions", summary, decisions);
-    let summary = "Follow what is decided, as server-sent events; `Last-Event-ID` resumes";
-    routes.add("get", "/v1/events", summary, follow);
-}
-
-type Shared = State<Arc<App>>;
-
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RunQuery {
+pub(super) struct RunQuery {
     /// Only those that can still step, or only those that cannot.
     active: Option<bool>,
     /// Only of this machine.
@@ -70,12 +43,14 @@ struct RunQuery {
     limit: Option<usize>,
 }
 
-async fn list(
-    State(app): Shared,
+pub(super) async fn list(
+    State(app): AppState,
+    asker: Asker,
     Asked(query): Asked<RunQuery>,
 ) -> Result<Answer<RunPage>, ApiError> {
     let RunQuery { active, machine, after, limit } = query;
-    let filter = RunFilter { active, machine, ..RunFilter::default() };
+    let projects = asker.projects();
+    let filter = RunFilter { active, machine, projects, ..RunFilter::default() };
     let (runs, next) = page_of_runs(&app, filter, &Page { after, limit }).await?;
     Ok(RunPage { runs, next }.into())
 }
@@ -110,38 +85,64 @@ async fn page_of_snapshots(
 /// How a run begins.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NewRunBody {
+pub(super) struct NewRunBody {
     /// `delivery`, `phases`, `run` or `turns`.
     machine: String,
     /// Its name; one is made where none is given.
     id: Option<String>,
     /// How it begins, as the first line for `aldis step MACHINE` says it.
+    #[schemars(with = "StartForm")]
     start: Members,
 }
 
-async fn create(
-    State(app): Shared,
+pub(super) async fn create(
+    State(app): AppState,
+    asker: Asker,
     Sent { body, source }: Sent<NewRunBody>,
 ) -> Result<(StatusCode, Answer<Change>), ApiError> {
     let id =
         body.id.map(RunId::new).transpose().map_err(|error| ApiError::bad(error.to_string()))?;
     // Without a name of its own, a repeated request would begin a second run.
     let id = id.or_else(|| source.as_ref().and_then(|source| name_of(&source.key)));
-    begin(&app, body.machine, id, body.start, source).await
+    begin(&app, &asker, body.machine, id, body.start, source).await
 }
 
 /// Begins a run that the server drives.
 pub(super) async fn begin(
     app: &Arc<App>,
+    asker: &Asker,
     machine: String,
     id: Option<RunId>,
     start: Members,
     source: Option<Source>,
 ) -> Result<(StatusCode, Answer<Change>), ApiError> {
-    let new = NewRun { id, source, ..NewRun::of("", Driver::Server) };
+    match &id {
+        Some(id) => check_free(app, asker, id).await?,
+        None if asker.grant.run.is_some() => return Err(only_one_run()),
+        None => {}
+    }
+    // What a token of a project begins belongs to it.
+    let project = asker.grant.project.clone().unwrap_or_default();
+    let new = NewRun { id, source, ..NewRun::of(project, Driver::Server) };
     let taken = app.runs.begin(app.now(), machine, new, start).await?;
     let status = if taken.repeated { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Change::from(taken).into()))
+}
+
+/// Refuses a name that somebody has whose runs are none of this one's business.
+async fn check_free(app: &Arc<App>, asker: &Asker, id: &RunId) -> Result<(), ApiError> {
+    let (run, grant) = (id.clone(), asker.grant.clone());
+    if grant.run.as_ref().is_some_and(|own| own != id.as_str()) {
+        return Err(only_one_run());
+    }
+    let known = app.with_engine(move |engine| engine.store().run(&run)).await?;
+    let is_other =
+        known.is_some_and(|known| !grant.reaches(known.id.as_str(), &known.record.project));
+    if is_other { Err(EngineError::Exists(id.clone()).into()) } else { Ok(()) }
+}
+
+fn only_one_run() -> ApiError {
+    insufficient("this token is for one run, and begins no other")
 }
 
 /// A name that the same request gets again.
@@ -151,7 +152,10 @@ fn name_of(source: &str) -> Option<RunId> {
     RunId::new(name).ok()
 }
 
-async fn show(State(app): Shared, Named(id): Named) -> Result<Json<ShownRun>, ApiError> {
+pub(super) async fn show(
+    State(app): AppState,
+    Named(id): Named,
+) -> Result<Json<ShownRun>, ApiError> {
     Ok(Json(ShownRun::new(app.with_engine(move |engine| snapshot(engine, &id)).await?)))
 }
 
@@ -166,8 +170,8 @@ fn check_exists(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
     run.map(drop).ok_or_else(|| EngineError::NoSuchRun(id.clone()))
 }
 
-async fn tasks(
-    State(app): Shared,
+pub(super) async fn tasks(
+    State(app): AppState,
     Named(id): Named,
     Asked(page): Asked<Page>,
 ) -> Result<Answer<TaskPage>, ApiError> {
@@ -187,8 +191,8 @@ async fn tasks(
     Ok(TaskPage { tasks: tasks.into_iter().map(line).collect(), next }.into())
 }
 
-async fn why(
-    State(app): Shared,
+pub(super) async fn why(
+    State(app): AppState,
     Named(id): Named,
     Asked(page): Asked<Page>,
 ) -> Result<Answer<DecisionPage>, ApiError> {
@@ -197,8 +201,8 @@ async fn why(
     page_of_decisions(&app, Some(id), &page).await
 }
 
-async fn decisions(
-    State(app): Shared,
+pub(super) async fn decisions(
+    State(app): AppState,
     Asked(page): Asked<Page>,
 ) -> Result<Answer<DecisionPage>, ApiError> {
     page_of_decisions(&app, None, &page).await
@@ -220,8 +224,8 @@ async fn page_of_decisions(
         .into())
 }
 
-async fn journal(
-    State(app): Shared,
+pub(super) async fn journal(
+    State(app): AppState,
     Named(id): Named,
     Asked(page): Asked<Page>,
 ) -> Result<Answer<EventPage>, ApiError> {
@@ -236,7 +240,7 @@ async fn journal(
 
 /// Something that happened, as `aldis step` takes it.
 #[derive(Deserialize, JsonSchema)]
-struct NewEvent {
+pub(super) struct NewEvent {
     /// What.
     event: String,
     /// The members that belong to it.
@@ -244,75 +248,80 @@ struct NewEvent {
     members: Members,
 }
 
-async fn step(
-    State(app): Shared,
+pub(super) async fn step(
+    State(app): AppState,
     Named(run): Named,
     Sent { body: NewEvent { event, mut members }, source }: Sent<NewEvent>,
 ) -> Result<Answer<Change>, ApiError> {
     members.insert("event".to_owned(), event.into());
-    let input = Input { now: app.now(), run, machine: None, event: members, source };
+    let input = RunInput { now: app.now(), run, machine: None, event: members, source };
     Ok(Change::from(app.runs.step(input).await?).into())
 }
 
 /// Nothing but an empty object.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Nothing {}
 
 /// A command that needs no further word.
-async fn command(
+pub(super) async fn command(
     command: HumanCommand,
-    State(app): Shared,
+    State(app): AppState,
+    asker: Asker,
     Named(run): Named,
     Sent { body: Nothing {}, source }: Sent<Nothing>,
 ) -> Result<Answer<Change>, ApiError> {
-    Ok(Change::from(app.runs.command(app.now(), run, command, source).await?).into())
+    Ok(Change::from(app.runs.command(app.now(), run, command, (&asker.name, source)).await?).into())
 }
 
 /// The answer to a question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct QuestionAnswer {
+pub(super) struct QuestionAnswer {
     /// The question.
     id: String,
     /// The answer.
     text: String,
 }
 
-async fn answer(
-    State(app): Shared,
+pub(super) async fn answer(
+    State(app): AppState,
+    asker: Asker,
     Named(run): Named,
     Sent { body: QuestionAnswer { id, text }, source }: Sent<QuestionAnswer>,
 ) -> Result<Answer<Change>, ApiError> {
     let command = HumanCommand::Answer { id, text };
-    Ok(Change::from(app.runs.command(app.now(), run, command, source).await?).into())
+    Ok(Change::from(app.runs.command(app.now(), run, command, (&asker.name, source)).await?).into())
 }
 
 /// A message to the agents of a run.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RunMessage {
+pub(super) struct RunMessage {
     /// The message.
     text: String,
     /// Whom or what it is about: a task, a role, an agent.
     to: Option<String>,
 }
 
-async fn tell(
-    State(app): Shared,
+pub(super) async fn tell(
+    State(app): AppState,
+    asker: Asker,
     Named(run): Named,
     Sent { body: RunMessage { text, to }, source }: Sent<RunMessage>,
 ) -> Result<Answer<Change>, ApiError> {
     let command = HumanCommand::Tell { text, to };
-    Ok(Change::from(app.runs.command(app.now(), run, command, source).await?).into())
+    Ok(Change::from(app.runs.command(app.now(), run, command, (&asker.name, source)).await?).into())
 }
 
 /// The questions of a page of active runs: a page may be empty and yet have a next one.
-async fn questions(
-    State(app): Shared,
+pub(super) async fn questions(
+    State(app): AppState,
+    asker: Asker,
     Asked(page): Asked<Page>,
 ) -> Result<Answer<QuestionPage>, ApiError> {
-    let filter = RunFilter { active: Some(true), ..RunFilter::default() };
+    let projects = asker.projects();
+    let filter = RunFilter { active: Some(true), projects, ..RunFilter::default() };
     let page = Page { limit: page.limit.or(Some(Page::LIMIT_MAX)), ..page };
     let (runs, next) = page_of_snapshots(&app, filter, &page).await?;
     let asked = runs.iter().flat_map(|run| {
@@ -321,17 +330,25 @@ async fn questions(
     Ok(QuestionPage { questions: asked.collect(), next }.into())
 }
 
-async fn read_output(
-    State(app): Shared,
+pub(super) async fn read_output(
+    State(app): AppState,
     Named(run): Named,
     Asked(query): Asked<OutputQuery>,
+    headers: HeaderMap,
 ) -> Result<EventStream<OutputPiece<'static>>, ApiError> {
-    Ok(EventStream::new(output::open(&app, run, query).await?))
+    let last = last_event(&headers)?;
+    Ok(EventStream::new(output::open(&app, run, query, last).await?))
+}
+
+/// The id of the last event that a client of a stream has got.
+fn last_event(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();
+    last.map_err(|_| ApiError::bad("`Last-Event-ID` is not the id of an event"))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Follow {
+pub(super) struct Follow {
     /// Only of this run.
     run: Option<String>,
     /// Only of this channel.
@@ -340,15 +357,23 @@ struct Follow {
     after: Option<String>,
 }
 
-async fn follow(
-    State(app): Shared,
+pub(super) async fn follow(
+    State(app): AppState,
+    asker: Asker,
     Asked(query): Asked<Follow>,
     headers: HeaderMap,
 ) -> Result<EventStream<CloudEvent<'static>>, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
-    let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();
-    let last = last.map_err(|_| ApiError::bad("`Last-Event-ID` is not the id of an event"))?;
+    match &run {
+        Some(run) => asker.check_run(&app, run).await?,
+        None if asker.grant.is_everywhere() => {}
+        None => {
+            let message = "this token is not for all projects: name a run, as `?run=ID`";
+            return Err(insufficient(message));
+        }
+    }
+    let last = last_event(&headers)?;
     let after: Option<Cursor> = last.or(query.after.as_deref()).map(cursor).transpose()?;
     Ok(EventStream::new(events::open(&app, run, after).await?))
 }

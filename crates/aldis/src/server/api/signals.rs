@@ -7,28 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::describe::Routes;
 use super::forms::{Answer, Explanation, Findings};
 use super::request::Sent;
 use crate::app::explain;
 use crate::app::scan::{ScanOptions, Stopped};
 use crate::app::selection::Selection;
-use crate::app::source::Source;
+use crate::app::source::InputSource;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::server::error::ApiError;
 use crate::view::wire::ScanLine;
 
-pub(super) fn add(routes: &mut Routes) {
-    routes.add("post", "/v1/scan", "Find the signals in a text or transcript", scan);
-    let summary = "Explain the signals and near misses in a text or transcript";
-    routes.add("post", "/v1/explain", summary, explain);
-}
-
 /// A text and what to look for in it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Text {
+pub(super) struct ScanRequest {
     /// The text, or the lines of a transcript.
     text: String,
     /// The dialects to look for; all where none is named.
@@ -42,11 +35,13 @@ struct Text {
     near_misses: bool,
 }
 
-async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Answer<Findings>, ApiError> {
+pub(super) async fn scan(
+    Sent { body: text, .. }: Sent<ScanRequest>,
+) -> Result<Answer<Findings>, ApiError> {
     let findings = read(text, |io, selection, near_misses| {
         let options = ScanOptions { selection, near_misses, follow: false, keep_text: false };
         let mut findings = Vec::new();
-        let mut source = Source::open(io, Path::new("-"), false)?;
+        let mut source = InputSource::open(io, Path::new("-"), false)?;
         let scanned = options.read(&mut source, &mut |found| {
             let line = |finding| ScanLine::new("-", found.message, found.entry, finding);
             findings.extend(found.findings.iter().map(line));
@@ -60,7 +55,9 @@ async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Answer<Findings>, A
     Ok(Findings { findings: findings.await? }.into())
 }
 
-async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Answer<Explanation>, ApiError> {
+pub(super) async fn explain(
+    Sent { body: text, .. }: Sent<ScanRequest>,
+) -> Result<Answer<Explanation>, ApiError> {
     let text = read(text, |io, selection, _| {
         let output = Buffer::default();
         io.stdout = Box::new(output.clone());
@@ -72,7 +69,7 @@ async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Answer<Explanati
 
 /// Reads a text where that may take its time.
 async fn read<T: Send + 'static>(
-    text: Text,
+    text: ScanRequest,
     act: impl FnOnce(&mut Io, &Selection, bool) -> Result<T, CommandError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let work = move || {

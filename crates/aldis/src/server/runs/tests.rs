@@ -23,10 +23,10 @@ fn members(value: Value) -> Members {
     value.as_object().unwrap().clone()
 }
 
-fn message(agent: &str, text: &str, source: Option<&str>) -> Input {
+fn message(agent: &str, text: &str, source: Option<&str>) -> RunInput {
     let event = members(json!({ "event": "message", "agent": agent, "text": text }));
     let source = source.map(Source::new);
-    Input { now: now(), run: channel(), machine: Some("turns"), event, source }
+    RunInput { now: now(), run: channel(), machine: Some("turns"), event, source }
 }
 
 /// Returns what became of a message, and whether that was known.
@@ -104,7 +104,7 @@ async fn a_key_belongs_to_one_request() {
 #[tokio::test]
 async fn what_another_process_closed_is_closed() {
     let ([one, other], _) = two().await;
-    one.command(now(), channel(), HumanCommand::Abort, None).await.unwrap();
+    one.command(now(), channel(), HumanCommand::Abort, ("a test", None)).await.unwrap();
     assert_eq!(say(&other, "pm", "More.", None).await.0["posted"], false);
 }
 
@@ -128,7 +128,7 @@ async fn what_is_remembered_is_what_is_stored() {
     let decisions = store.decisions(&DecisionFilter { limit: 1, ..Default::default() }).unwrap();
     assert!(decisions[0].body.contains(r#""nextAgent":"dev""#), "{}", decisions[0].body);
     assert!(is_remembered(&one).await);
-    one.command(now(), channel(), HumanCommand::Pause, None).await.unwrap();
+    one.command(now(), channel(), HumanCommand::Pause, ("a test", None)).await.unwrap();
     assert!(!is_remembered(&one).await, "a command is read back");
 }
 

@@ -131,15 +131,21 @@ async fn requests_have_ids() {
 }
 
 #[tokio::test]
-async fn only_health_needs_no_token() {
+async fn only_health_and_the_way_in_need_no_token() {
     let bench = Bench::new();
     for (path, want) in [
         ("/healthz", 200),
         ("/readyz", 200),
         ("/metrics", 401),
         ("/openapi.json", 401),
-        ("/", 401),
-        ("/app.js", 401),
+        ("/", 303),
+        ("/login", 200),
+        ("/assets/app.js", 200),
+        ("/assets/none", 404),
+        ("/answer", 200),
+        ("/v1/item", 410),
+        ("/v1/overview", 401),
+        ("/v1/logout", 401),
         ("/nowhere", 401),
     ] {
         let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
@@ -166,25 +172,40 @@ async fn every_answer_tells_browsers_what_not_to_do() {
     }
 }
 
+/// Sends a JSON body with these headers, as a browser does.
+async fn sent(bench: &Bench, path: &str, headers: &[(&str, &str)], body: Value) -> Got {
+    let mut request = Request::builder().method("POST").uri(path).header("host", HOST);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.header("content-type", "application/json");
+    bench.raw(request.body(Body::from(body.to_string())).unwrap()).await
+}
+
 #[tokio::test]
 async fn a_link_logs_one_browser_in_once() {
     let bench = Bench::new();
-    let link = bench.app.access.login_link(HOST.parse().unwrap()).unwrap();
-    let path = link.strip_prefix("http://127.0.0.1:7373").unwrap();
-    let wrong = bench.raw(bare("GET", "/login?code=wrong", &[("host", HOST)])).await;
+    let code = crate::server::access::login_code(&*bench.store, bench.app.now()).unwrap();
+    // Programs of chats look at links before people do.
+    for path in ["/login".to_owned(), format!("/login?code={code}")] {
+        assert_eq!(bench.raw(bare("GET", &path, &[("host", HOST)])).await.status.as_u16(), 200);
+    }
+    let wrong = sent(&bench, "/v1/login", &[], json!({ "code": "wrong" })).await;
     assert_eq!(wrong.status.as_u16(), 401);
-    let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
-    let place = got.headers["location"].to_str().unwrap();
-    assert_eq!(got.status.as_u16(), 303);
-    let key = place.strip_prefix("/#key=").unwrap_or_else(|| panic!("{place}"));
+    let got = sent(&bench, "/v1/login", &[], json!({ "code": code })).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.text);
+    let key = got.json()["key"].as_str().unwrap().to_owned();
     let cookie = got.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert!(!cookie.contains("Secure"), "it came over plain HTTP: {cookie}");
     let session = cookie.split(';').next().unwrap();
-    let (cookie, key) = (("cookie", session), ("x-aldis-key", key));
+    let (cookie, key) = (("cookie", session), ("x-aldis-key", &*key));
     for (path, headers, want) in [
         ("/", vec![cookie], 200),
-        ("/app.js", vec![cookie], 200),
+        ("/inbox", vec![cookie], 200),
+        ("/runs/none", vec![cookie], 200),
         ("/v1/runs", vec![cookie], 401),
+        ("/v1/overview", vec![cookie], 401),
         ("/v1/events", vec![cookie], 401),
         ("/v1/runs", vec![key], 401),
         ("/v1/runs", vec![cookie, ("x-aldis-key", "abc")], 401),
@@ -194,8 +215,63 @@ async fn a_link_logs_one_browser_in_once() {
         let got = bench.raw(bare("GET", path, &headers)).await;
         assert_eq!(got.status.as_u16(), want, "{path} {headers:?}");
     }
-    let again = bench.raw(bare("GET", path, &[("host", HOST)])).await;
+    let again = sent(&bench, "/v1/login", &[], json!({ "code": code })).await;
     assert_eq!(again.status.as_u16(), 401, "a link works once");
+    // Signed out, by the browser itself.
+    assert_eq!(sent(&bench, "/v1/logout", &[cookie], json!({})).await.status.as_u16(), 401);
+    let out = sent(&bench, "/v1/logout", &[cookie, key], json!({})).await;
+    assert!(out.headers["set-cookie"].to_str().unwrap().contains("Max-Age=0"), "{}", out.text);
+    let gone = bench.raw(bare("GET", "/v1/runs", &[("host", HOST), cookie, key])).await;
+    assert_eq!(gone.status.as_u16(), 401);
+}
+
+#[tokio::test]
+async fn the_token_logs_a_browser_in_as_often_as_it_likes() {
+    let bench = Bench::new();
+    let public = [("host", "aldis.example.org"), ("origin", "https://aldis.example.org")];
+    for (body, want) in [
+        (json!({ "token": TOKEN }), 200),
+        (json!({ "token": TOKEN }), 200),
+        (json!({ "token": "0123" }), 401),
+        (json!({ "token": "" }), 401),
+        (json!({}), 400),
+        (json!({ "token": TOKEN, "code": "x" }), 400),
+    ] {
+        assert_eq!(
+            sent(&bench, "/v1/login", &[], body.clone()).await.status.as_u16(),
+            want,
+            "{body}"
+        );
+    }
+    // Through a tunnel that ends TLS, the cookie never travels without it.
+    let mut request = Request::builder().method("POST").uri("/v1/login");
+    for (name, value) in public {
+        request = request.header(name, value);
+    }
+    let request = request.header("content-type", "application/json");
+    let body = Body::from(json!({ "token": TOKEN }).to_string());
+    let got = bench.raw(request.body(body).unwrap()).await;
+    assert!(got.headers["set-cookie"].to_str().unwrap().ends_with("; Secure"), "{}", got.text);
+    let other = [("host", "aldis.example.org"), ("origin", "http://aldis.example.org")];
+    let got = bench.raw(bare("GET", "/login", &other)).await;
+    assert_eq!(got.status.as_u16(), 403, "the origin is compared whole");
+}
+
+#[tokio::test]
+async fn browsers_are_sent_to_the_login_and_programs_are_not() {
+    let bench = Bench::new();
+    for (path, want) in [
+        ("/", "/login"),
+        ("/inbox", "/login?next=/inbox"),
+        ("/runs/7f3k", "/login?next=/runs/7f3k"),
+        ("/runs/%22%3E&x=//evil.example", "/login?next=/runs/%2522%253E%26x%3D//evil.example"),
+    ] {
+        let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
+        assert_eq!(got.status.as_u16(), 303, "{path}");
+        assert_eq!(got.headers["location"].to_str().unwrap(), want, "{path}");
+    }
+    let got = bench.raw(bare("GET", "/v1/overview", &[("host", HOST)])).await;
+    assert_eq!(got.status.as_u16(), 401);
 }
 
 #[tokio::test]

@@ -237,7 +237,7 @@ async fn metrics_count() {
             env!("CARGO_PKG_VERSION"),
             std::env::consts::ARCH
         ),
-        "aldis_runs_active 1".to_owned(),
+        "aldis_runs_active{machine=\"turns\"} 1".to_owned(),
         "aldis_store_writable 1".to_owned(),
         "aldis_decisions_total{machine=\"turns\"} 1".to_owned(),
         format!("{count}{{method=\"POST\",route=\"/v1/channels\",status=\"2xx\"}} 1"),

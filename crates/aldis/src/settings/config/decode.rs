@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{self, DeserializeSeed, Expected, IntoDeserializer as _, Unexpected, Visitor};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer as _, Unexpected, Visitor,
+};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::tree::{Node, NodeKind, Origin, guess};
@@ -15,6 +17,34 @@ const SUGGEST_DISTANCE: usize = 3;
 /// Decodes a tree.
 pub(crate) fn decode<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T, Wrong> {
     T::deserialize(NodeReader(node))
+}
+
+/// How many mistakes are said at once.
+const MISTAKES_MAX: usize = 10;
+
+/// Reads a tree for its mistakes alone, and says all of them.
+///
+/// # Errors
+///
+/// Fails if there is one.
+pub(crate) fn check<T: DeserializeOwned>(mut node: Node) -> Result<(), CommandError> {
+    let mut mistakes: Vec<CommandError> = Vec::new();
+    while let Err(wrong) = decode::<T>(&node) {
+        let place = wrong.place();
+        mistakes.push(wrong.into());
+        // What is wrong hides what comes after it.
+        if mistakes.len() == MISTAKES_MAX || !node.remove(&place) {
+            break;
+        }
+    }
+    if mistakes.len() < 2 {
+        return mistakes.pop().map_or(Ok(()), Err);
+    }
+    let said = mistakes.into_iter().map(|mistake| match mistake {
+        CommandError::Failed { message, help: Some(help) } => format!("{message} ({help})"),
+        other => other.to_string(),
+    });
+    Err(CommandError::new(said.collect::<Vec<_>>().join("\n")))
 }
 
 /// What does not fit.
@@ -37,6 +67,15 @@ impl Wrong {
     fn under(mut self, key: &str, origin: &Origin) -> Self {
         self.path.insert(0, key.to_owned());
         self.at(origin)
+    }
+
+    /// Returns the path of what does not fit.
+    fn place(&self) -> Vec<String> {
+        let key = match &self.what {
+            What::UnknownKey { key, .. } => Some(key.clone()),
+            What::Other(_) => None,
+        };
+        self.path.iter().cloned().chain(key).collect()
     }
 
     fn at(mut self, origin: &Origin) -> Self {

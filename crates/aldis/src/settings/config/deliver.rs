@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aldis_machine::delivery::{self, Role};
-use aldis_machine::stagnation;
+use aldis_machine::{proof, stagnation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,8 @@ pub(crate) struct ExpertTable {
 /// What a delivery goes by.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivering {
+    /// The host of `[run]`.
+    pub(crate) host: Option<String>,
     pub(crate) deliver: Deliver,
     pub(crate) roles: BTreeMap<Role, RoleTable>,
     pub(crate) experts: BTreeMap<String, ExpertTable>,
@@ -102,6 +104,7 @@ pub(crate) struct Delivering {
     pub(crate) notify: Notify,
     pub(crate) strict: bool,
     pub(crate) accept: Via,
+    pub(crate) proof: proof::Config,
 }
 
 impl Delivering {
@@ -111,6 +114,7 @@ impl Delivering {
         let mut config = delivery::Config {
             stagnation: self.stagnation.clone(),
             accept: self.accept,
+            proof: self.proof.clone(),
             experts: experts.map(|(name, expert)| (name.clone(), expert.about.clone())).collect(),
             ..delivery::Config::default()
         };

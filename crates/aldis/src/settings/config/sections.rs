@@ -15,10 +15,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
+use super::proof::Proof;
 use super::table::{Setting, table};
-use super::values::{Count, Dollars, Seconds, SecondsOrNever};
+use super::values::{CollectorUrl, Count, Dollars, Seconds, SecondsOrNever, StoreUrl};
 use crate::settings::notice_kind::Events;
 use crate::settings::prompt_by::PromptBy;
+use crate::settings::public_url::PublicUrl;
 use aldis_signal::signal::Via;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
@@ -27,6 +29,8 @@ use aldis_signal::signal::Via;
 pub(crate) struct Settings {
     /// How one agent is supervised.
     pub(super) run: Run,
+    /// What makes a claim count.
+    pub(super) proof: Proof,
     /// When its work is thought not to move.
     pub(super) stagnation: Stagnation,
     /// Who is told what.
@@ -44,8 +48,12 @@ pub(crate) struct Settings {
     pub(crate) phases: Phases,
     /// How signals are heard.
     pub(crate) signals: Signals,
+    /// How the server is reached.
+    pub(crate) serve: Serve,
     /// How long what is stored is kept.
     pub(crate) store: Keep,
+    /// Where traces go.
+    pub(crate) telemetry: Telemetry,
     /// The user's own pipelines.
     #[serde(serialize_with = "no_names")]
     pub(super) pipelines: BTreeMap<String, PipelineTable>,
@@ -77,6 +85,8 @@ pub(crate) struct Supervision {
     pub(crate) accept: Via,
     pub(crate) stagnation: Stagnation,
     pub(crate) notify: Notify,
+    #[serde(default)]
+    pub(crate) proof: Proof,
     /// Whether nothing may follow a claim.
     #[serde(default)]
     pub(crate) strict: bool,
@@ -161,7 +171,8 @@ impl Supervision {
     /// Returns the limits of the run.
     pub(crate) fn limits(&self) -> Config {
         let mut config = Config {
-            verify: self.run.verify.is_some(),
+            verify: self.run.verify.is_some() || !self.proof.check.is_empty(),
+            proof: self.proof.config(self.run.verify.as_deref()),
             stagnation: self.stagnation.config(),
             accept: self.accept,
             ..Config::default()
@@ -333,10 +344,35 @@ pub(crate) struct Signals {
     pub(crate) accept: Via,
 }
 
+/// `[serve]`: of the user's own file.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Serve {
+    /// How long a browser stays logged in.
+    pub(crate) keep_login: Seconds<60>,
+    /// Where browsers elsewhere find the server, through a tunnel or a proxy.
+    pub(crate) public_url: Option<PublicUrl>,
+    /// The certificate of the server, with those that lead to its authority: a PEM file.
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the certificate: a PEM file.
+    pub(crate) tls_key: Option<PathBuf>,
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        let keep_login = Seconds(30 * 24 * 60 * 60);
+        Self { keep_login, public_url: None, tls_cert: None, tls_key: None }
+    }
+}
+
 /// `[store]`: the user's alone, as the store is.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Keep {
+    /// A database that many machines share, instead of the user's own.
+    pub(crate) url: Option<StoreUrl>,
+    /// The same database, without a pooler in between.
+    pub(crate) direct_url: Option<StoreUrl>,
     /// Runs, since they ended.
     pub(crate) keep_ended: SecondsOrNever,
     /// What agents wrote, since they wrote it.
@@ -348,8 +384,18 @@ impl Default for Keep {
     /// remember the run; decisions with their evidence are small, and answer questions for longer.
     fn default() -> Self {
         let days = |days: u64| SecondsOrNever(Some(days * 24 * 60 * 60));
-        Self { keep_ended: days(90), keep_output: days(30) }
+        Self { url: None, direct_url: None, keep_ended: days(90), keep_output: days(30) }
     }
+}
+
+/// `[telemetry]`: the user's alone, because it is about all projects.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Telemetry {
+    /// The collector that takes traces.
+    pub(crate) otlp: Option<CollectorUrl>,
+    /// Whether texts of agents, people and checks are exported, too.
+    pub(crate) bodies: bool,
 }
 
 /// `[pipelines.NAME]`

@@ -30,7 +30,8 @@ fn said(error: &CommandError, directory: &Path) -> String {
 
 fn limits(layered: Layered) -> Config {
     let Settings { run, stagnation, notify, signals, .. } = layered.settings;
-    Supervision { run, accept: signals.accept, stagnation, notify, strict: false }.limits()
+    let proof = Default::default();
+    Supervision { run, accept: signals.accept, stagnation, notify, proof, strict: false }.limits()
 }
 
 #[test]

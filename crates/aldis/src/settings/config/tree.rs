@@ -122,6 +122,21 @@ impl Node {
         }
     }
 
+    /// Takes out what is at a path. Returns whether there was anything.
+    pub(crate) fn remove(&mut self, path: &[String]) -> bool {
+        let (NodeKind::Table(members), Some((key, rest))) = (&mut self.kind, path.split_first())
+        else {
+            return false;
+        };
+        let Some(at) = members.iter().position(|(name, _)| name == key) else { return false };
+        match (rest, members.get_mut(at)) {
+            ([], _) => drop(members.remove(at)),
+            (rest, Some((_, node))) => return node.remove(rest),
+            (_, None) => return false,
+        }
+        true
+    }
+
     /// Lays another tree over this one. Tables of ours are merged key by key; a table whose name
     /// the user chose is replaced whole, or it would be half of one definition and half of another.
     pub(crate) fn overlay(&mut self, over: Self) {

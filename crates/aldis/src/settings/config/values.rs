@@ -63,6 +63,56 @@ impl fmt::Display for Expected {
     }
 }
 
+/// The address of a database: `postgres://me@db.example/aldis`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String")]
+pub(crate) struct StoreUrl(String);
+
+impl TryFrom<String> for StoreUrl {
+    type Error = &'static str;
+
+    /// What was written is not repeated: it may hold a password.
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_one = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
+        if is_one { Ok(Self(text)) } else { Err("expected postgres://USER@HOST/DATABASE") }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreUrl(..)")
+    }
+}
+
+/// The address of a collector. It may hold a password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String")]
+pub(crate) struct CollectorUrl(String);
+
+impl TryFrom<String> for CollectorUrl {
+    type Error = &'static str;
+
+    /// What was written is not repeated: it may hold a password.
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_one = ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme));
+        if is_one { Ok(Self(text)) } else { Err("expected http://HOST:4318") }
+    }
+}
+
+impl From<CollectorUrl> for String {
+    fn from(url: CollectorUrl) -> Self {
+        url.0
+    }
+}
+
+impl fmt::Debug for CollectorUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CollectorUrl(..)")
+    }
+}
+
 const YEAR: u64 = 366 * 24 * 60 * 60;
 const UNITS: [(&str, u64); 4] = [("d", 24 * 60 * 60), ("h", 60 * 60), ("m", 60), ("s", 1)];
 const MICRO: u64 = 1_000_000;

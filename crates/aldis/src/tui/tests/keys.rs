@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use aldis_machine::HumanCommand;
 use aldis_store::{MemoryStore, RunId, Store};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use super::super::model::{Order, Over, Pane, ViewInput};
 use super::super::perform;
@@ -32,12 +34,12 @@ fn leaving() {
 #[test]
 fn panes_go_round() {
     let (mut view, _) = View::of_everything();
-    let panes = [Pane::Waiting, Pane::Journal, Pane::Runs];
+    let panes = [Pane::Journal, Pane::Waiting, Pane::Runs];
     for pane in panes {
         view.press(KeyCode::Tab);
         assert_eq!(view.model.focus, pane);
     }
-    for pane in [Pane::Journal, Pane::Waiting, Pane::Runs] {
+    for pane in [Pane::Waiting, Pane::Journal, Pane::Runs] {
         view.press(KeyCode::BackTab);
         assert_eq!(view.model.focus, pane);
     }
@@ -81,7 +83,7 @@ fn the_journal_is_followed_at_its_top_only() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
     let mut view = View::of(Arc::clone(&store));
-    view.press(KeyCode::BackTab);
+    view.press(KeyCode::Tab);
     let engine = engine(&store);
     let mut pause = || {
         open.advance(&engine, at(70), aldis_machine::run::Event::Pause { by: String::new() })
@@ -135,7 +137,7 @@ fn answers_are_typed_and_sent() {
     // The latest run is chosen, and it asks nothing.
     view.type_in("a");
     assert_eq!(view.model.note.as_deref(), Some("no open question here"));
-    view.press(KeyCode::Tab);
+    view.press(KeyCode::BackTab);
     view.type_in("a");
     assert_eq!(view.press(KeyCode::Enter), None, "nothing is no answer");
     view.type_in("yesq");
@@ -150,6 +152,78 @@ fn answers_are_typed_and_sent() {
     assert!(view.model.over.is_none(), "it was left");
     view.model.update(ViewInput::Paste("q".repeat(9)));
     assert!(view.model.over.is_none(), "a paste is no key");
+}
+
+/// The options of a question come one after the other.
+#[test]
+fn an_option_is_taken_with_tab() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    supervised(&store, "first", "First", &asking("keep?"));
+    let mut view = View::of(store);
+    view.type_in("a");
+    view.press(KeyCode::Tab);
+    assert_eq!(view.press(KeyCode::Enter), None, "there is none");
+    let Some(Over::Answer { asks, .. }) = &mut view.model.over else { panic!() };
+    asks.question.options = vec!["keep".to_owned(), "drop".to_owned()];
+    for want in ["keep", "drop", "keep", "drop"] {
+        view.press(KeyCode::Tab);
+        let Some(Over::Answer { text, .. }) = &view.model.over else { panic!() };
+        assert_eq!(text, want);
+    }
+    let text = view.drawn(80, 24);
+    assert!(text.contains("options   keep") && text.contains("Tab for an option"), "{text}");
+    let answer = HumanCommand::Answer { id: "q1".to_owned(), text: "drop".to_owned() };
+    assert_eq!(view.press(KeyCode::Enter), commands("first", answer));
+}
+
+fn mouse(kind: MouseEventKind, column: u16, row: u16) -> ViewInput {
+    ViewInput::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+}
+
+/// The mouse is the terminal's until it is wanted, and then chooses and opens, and commands nothing.
+#[test]
+fn the_mouse_chooses_opens_and_scrolls() {
+    let (mut view, _) = View::of_everything();
+    assert_eq!(view.type_in("m"), Some(Order::Mouse(true)));
+    let text = view.drawn(80, 24);
+    let row_of = |words: &str| text.lines().position(|line| line.contains(words)).unwrap() as u16;
+    let click = |view: &mut View, row: u16| {
+        let left = MouseEventKind::Down(MouseButton::Left);
+        assert_eq!(view.model.update(mouse(left, 10, row)), None);
+    };
+    for (title, place) in [("Add CSV export", 1), ("Billing export", 2), ("c1", 3)] {
+        click(&mut view, row_of(title));
+        assert_eq!((view.model.focus, view.model.run_at()), (Pane::Runs, place), "{title}");
+        assert!(view.model.over.is_none());
+    }
+    let row = row_of("Add CSV export");
+    click(&mut view, row);
+    click(&mut view, row + 1);
+    assert!(matches!(&view.model.over, Some(Over::Run { run, .. }) if run.as_str() == "7f3kq2bn"));
+    // What is open is scrolled, and a click changes nothing there.
+    view.drawn(80, 10);
+    view.model.update(mouse(MouseEventKind::ScrollDown, 10, 5));
+    assert!(matches!(&view.model.over, Some(Over::Run { scroll: 3, .. })), "{:?}", view.model.over);
+    click(&mut view, row);
+    assert!(matches!(&view.model.over, Some(Over::Run { .. })));
+    view.press(KeyCode::Esc);
+    view.drawn(80, 24);
+    // The wheel moves in the pane under it.
+    view.model.update(mouse(MouseEventKind::ScrollDown, 10, row_of("10:00:02")));
+    assert_eq!((view.model.focus, view.model.decision_at()), (Pane::Journal, 1));
+    click(&mut view, row_of("keep or drop it?"));
+    assert_eq!(view.model.focus, Pane::Waiting);
+    click(&mut view, row_of("keep or drop it?"));
+    assert!(matches!(view.model.over, Some(Over::Answer { .. })));
+    view.model.update(mouse(MouseEventKind::ScrollDown, 10, 5));
+    assert!(matches!(view.model.over, Some(Over::Answer { .. })), "it asks for something");
+    view.press(KeyCode::Esc);
+    // Frames, and what is below a list, are nothing.
+    for row in [0, 1, 23] {
+        click(&mut view, row);
+        assert!(view.model.over.is_none());
+    }
+    assert_eq!(view.type_in("m"), Some(Order::Mouse(false)));
 }
 
 #[test]

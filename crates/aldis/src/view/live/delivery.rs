@@ -13,7 +13,7 @@ use aldis_signal::{Dialect, Parser};
 use aldis_store::RunId;
 
 use super::tools::{ToolCall, within};
-use super::{Detail, End, Output, OutputOptions};
+use super::{Detail, End, OutputOptions, RunOutput};
 use crate::view::display;
 use crate::view::paint::{Paint, Tone};
 use crate::view::run_view::delivery_refusal;
@@ -28,11 +28,11 @@ const TASKS_MAX: usize = 12;
 const REASON_MAX: usize = 60;
 const TITLE_MAX: usize = 24;
 /// Decisions of these rules are shown only to programs.
-const QUIET: [Rule; 2] = [Rule::Started, Rule::AgentStarted];
+pub(super) const QUIET: [Rule; 2] = [Rule::Started, Rule::AgentStarted];
 
 /// Where things are shown.
 pub(crate) struct DeliveryReporter {
-    output: Output,
+    output: RunOutput,
     /// Takes signals out of what is shown.
     parser: Option<Parser>,
     /// The titles of tasks.
@@ -46,7 +46,7 @@ impl DeliveryReporter {
         let dialect = Dialect::builtin(aldis_machine::delivery::DIALECT).cloned();
         let parser = dialect.map(Parser::new);
         let (titles, tools) = (BTreeMap::new(), LastTools::new());
-        Self { output: Output::new(out, options, 2), parser, titles, tools }
+        Self { output: RunOutput::new(out, options, 2), parser, titles, tools }
     }
 
     /// Says what begins.
@@ -125,6 +125,25 @@ impl DeliveryReporter {
         self.output.tool_ended(now, (call, failed, exit_code));
     }
 
+    /// Shows that the host denied a permission.
+    pub(crate) fn denied(
+        &mut self,
+        now: Timestamp,
+        by: &Dispatch,
+        (tool, what): (&str, &str),
+        directory: &Path,
+    ) {
+        let what = within(what, directory);
+        let text =
+            format!("the host denied {tool} {}", display::excerpt(&redact(what), REASON_MAX));
+        let event = LiveEvent::Denied { tool: tool.to_owned(), about: redact(what).into_owned() };
+        self.output.tell(now, about(by), text.trim(), event);
+        if self.output.shows_work() {
+            let title = by.task.as_deref().map(|task| self.title(task)).unwrap_or_default();
+            self.line(now, &title, Some(Tone::Bad), text.trim());
+        }
+    }
+
     pub(crate) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
         let about = About { task, ..About::default() };
         let event = LiveEvent::Question { question: id.to_owned() };
@@ -159,7 +178,7 @@ impl DeliveryReporter {
     /// Says how it ended, and where to read more.
     pub(crate) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
         let run = self.output.run.clone();
-        let cost = state.run().spent;
+        let cost = state.run().spending.spent;
         let spent = spent(cost).map(|spent| format!(", {spent}"));
         let time = elapsed(now.since(self.output.began));
         let detail = format!(": {} after {time}{}", tally(state), spent.unwrap_or_default());
@@ -224,7 +243,8 @@ fn about(by: &Dispatch) -> About<'_> {
     About { task: by.task.as_deref(), role: Some(by.role.as_str()), agent: Some(by.agent) }
 }
 
-fn bottom(
+/// The tasks that matter now, below how many are complete.
+pub(super) fn bottom(
     paint: Paint,
     now: Timestamp,
     (run, state): (&str, &State),

@@ -1,26 +1,30 @@
 //! What a supervised run shows while it is active: the agent's words, its tools, what became of its
 //! claims, and on a terminal one line at the bottom that says how it is.
 
+mod claim;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_machine::run::{AgentExit, Ending, Exit, Notice, Rule, State, Status, Usage};
+use aldis_machine::proof::{Check, CheckResult};
+use aldis_machine::run::{AgentExit, Ending, Notice, Rule, State, Status, Usage};
 use aldis_machine::stagnation::Level;
 use aldis_machine::{Decision, Machine as _};
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
-use aldis_signal::{Dialect, Meaning, Origin, Parser, Role, Via};
+use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 
+use super::status_line::{count, status_line};
 use super::tools::{ToolCall, within};
-use super::{End, Output, OutputOptions};
+use super::{End, OutputOptions, RunOutput};
 use crate::view::display;
-use crate::view::paint::{Paint, Tone};
-use crate::view::run_view::{run_refusal, run_status};
-use crate::view::show::{dollars, spent};
-use crate::view::time::{ago, counted, elapsed, rough, short};
+use crate::view::paint::Tone;
+use crate::view::run_view::{ending_words, run_refusal, run_status};
+use crate::view::show::spent;
+use crate::view::time::{counted, rough};
 use crate::view::wire::live::{About, LiveEvent};
 use crate::view::wrap::width;
 
@@ -28,11 +32,14 @@ use crate::view::wrap::width;
 const TITLE_MAX: usize = 60;
 /// How much of a reason is shown.
 const REASON_MAX: usize = 200;
-/// How many lines of a failed check are shown, and how many if more is asked for.
-const CHECK_LINES: [usize; 2] = [3, 20];
+/// How much of standard error is kept for a crash, and how many lines of it are shown.
+const ERRORS_MAX: usize = 4_096;
+const ERROR_LINES: usize = 3;
 /// Decisions of these rules have no line of another kind, and people want to know of them.
-const TOLD: [Rule; 7] = [
+const TOLD: [Rule; 9] = [
     Rule::Answered,
+    Rule::CheckEnded,
+    Rule::CheckProvesNothing,
     Rule::CrashWaitOver,
     Rule::LimitOver,
     Rule::MessageReceived,
@@ -43,37 +50,34 @@ const TOLD: [Rule; 7] = [
 
 /// Where things are shown.
 pub(crate) struct RunReporter {
-    output: Output,
+    output: RunOutput,
     /// Takes signals out of what is shown.
     parser: Parser,
     /// Where the agent works.
     directory: PathBuf,
-    /// The check, and how it ended last.
+    /// The checks, in few words, and the exit code of the last one that ended.
     verify: String,
-    checked: Option<Exit>,
+    checked: Option<i32>,
+    /// The end of what the agent wrote to standard error. It is shown where it matters: after a crash.
+    errors: String,
 }
 
 impl RunReporter {
     pub(crate) fn new(out: Box<dyn Write>, options: OutputOptions, dialect: &Arc<Dialect>) -> Self {
         let parser = Parser::new(Arc::clone(dialect));
-        let output = Output::new(out, options, 0);
+        let output = RunOutput::new(out, options, 0);
         let (directory, verify, checked) = (PathBuf::new(), String::new(), None);
-        Self { output, parser, directory, verify, checked }
+        Self { output, parser, directory, verify, checked, errors: String::new() }
     }
 
     /// Says what begins: who works, where, and what checks it.
-    pub(crate) fn begin(
-        &mut self,
-        run: &RunId,
-        state: &State,
-        agent: &str,
-        (directory, verify): (&Path, Option<&str>),
-    ) {
+    pub(crate) fn begin(&mut self, run: &RunId, state: &State, agent: &str, directory: &Path) {
         directory.clone_into(&mut self.directory);
-        verify.unwrap_or_default().clone_into(&mut self.verify);
+        let verify = claim::checks(state);
+        verify.clone().unwrap_or_default().clone_into(&mut self.verify);
         let title = state.setup().task.trim().lines().next().unwrap_or_default();
         let title = excerpt(title, TITLE_MAX);
-        let check = verify.map(|verify| format!(", verify: {}", excerpt(verify, TITLE_MAX)));
+        let check = verify.map(|verify| format!(", verify: {}", excerpt(&verify, TITLE_MAX)));
         let how = format!("{agent}, {}{}", state.setup().dialect, check.unwrap_or_default());
         self.output.indent = width(&count(state)) + 2;
         self.output.begin(run, state.started_at(), (State::NAME, &title), &how);
@@ -89,7 +93,18 @@ impl RunReporter {
         after: &State,
     ) {
         self.progress(now, before, after);
-        let goes_on = decisions.iter().any(|it| it.rule == Rule::IterationStarted.as_str());
+        let decided = |rule: Rule| decisions.iter().any(|it| it.rule == rule.as_str());
+        let goes_on = decided(Rule::IterationStarted);
+        if decided(Rule::Reopened) {
+            // With the limits that hold now.
+            self.output.gutter = (after.iteration() > 0).then(|| count(after));
+        }
+        if decided(Rule::AgentStarted) {
+            self.errors.clear();
+        }
+        if decided(Rule::CrashWait) || decided(Rule::Crashed) {
+            self.show_errors(now);
+        }
         for decision in decisions {
             let event = LiveEvent::of_decision(decision);
             self.output.tell(now, About::default(), &decision.summary, event);
@@ -106,12 +121,17 @@ impl RunReporter {
             let text = format!("iteration {} of {most}", after.iteration());
             self.output.tell(now, About::default(), &text, event);
         }
-        self.status(now, before, after);
+        let limit = decisions.iter().find(|it| it.rule == Rule::LimitWait.as_str());
+        self.status(now, before, after, limit.map(|limit| &*limit.because));
         if before.cost != after.cost() {
             let Usage { tokens, micro_dollars } = after.cost();
             let text = spent(after.cost()).unwrap_or_default();
             let event = LiveEvent::Spent { tokens, micro_dollars };
             self.output.tell(now, About::default(), &text, event);
+        }
+        let waited = before.status == Status::Asking && *after.status() != Status::Asking;
+        if waited && decisions.is_empty() && after.ending().is_none() {
+            self.output.show(now, None, "the question was answered");
         }
         if before.level != Level::None && after.monitor().level() == Level::None {
             self.output.show(now, None, "progress again");
@@ -137,71 +157,20 @@ impl RunReporter {
         self.output.show(now, None, &text);
     }
 
-    /// Shows what became of a claim, or that there was none.
-    fn claim(&mut self, now: Timestamp, decision: &Decision, state: &State, goes_on: bool) {
-        let Some(rule) = Rule::ALL.iter().find(|rule| rule.as_str() == decision.rule) else {
-            return;
-        };
-        let claim = decision.evidence.iter().rfind(|seen| seen.what == "signal");
-        let claims = match claim.map(|claim| claim.via) {
-            Some(Via::Call) => "claims done (by call)",
-            _ => "claims done",
-        };
-        let back = |what: &str| if goes_on { format!(". {what}") } else { String::new() };
-        let verify = excerpt(&self.verify, TITLE_MAX);
-        let (tone, text) = match rule {
-            Rule::Done if state.setup().config.verify => {
-                (Some(Tone::Good), format!("{claims} → {verify} passed"))
-            }
-            Rule::Done => {
-                (Some(Tone::Good), format!("{claims} → accepted: no check is configured"))
-            }
-            Rule::CheckFailed => {
-                let code = self.checked.take().and_then(|exit| exit.code);
-                let code = code.map(|code| format!(" (exit {code})")).unwrap_or_default();
-                (
-                    Some(Tone::Bad),
-                    format!("{claims} → {verify} failed{code}{}", back("Sent the output back.")),
-                )
-            }
-            Rule::ClaimRefused => {
-                let because = state.last_refusal().map_or("", |refused| &refused.because);
-                (
-                    Some(Tone::Bad),
-                    format!("{claims} → refused: {because}{}", back("Told the agent.")),
-                )
-            }
-            Rule::Contradiction => {
-                (Some(Tone::Bad), "reports success after failure in one message".to_owned())
-            }
-            Rule::IterationEnded => {
-                let hint = state.last_near_miss().map(|hint| format!(": {hint}"));
-                let text = format!("stopped without claiming done{}", hint.unwrap_or_default());
-                (Some(Tone::Warn), text)
-            }
-            _ => return,
-        };
-        self.output.show(now, tone, &text);
-        if *rule == Rule::CheckFailed {
-            let output = decision.evidence.iter().find(|seen| seen.what == "output");
-            let lines: Vec<&str> =
-                output.map_or("", |seen| &seen.quote).trim_end().lines().collect();
-            let most = CHECK_LINES[usize::from(self.output.is_verbose())];
-            let shown = lines[lines.len().saturating_sub(most)..].join("\n");
-            self.output.show(now, Some(Tone::Dim), &shown);
-        }
-    }
-
     /// Shows that the run waits or stops. The other states are over in a moment, or have a line of
     /// their own.
-    fn status(&mut self, now: Timestamp, before: &LastShown, after: &State) {
+    fn status(&mut self, now: Timestamp, before: &LastShown, after: &State, because: Option<&str>) {
         let until = match after.status() {
             status if *status == before.status => return,
             Status::Limited { until } | Status::Backoff { until } => Some(*until),
             Status::Paused { .. } | Status::Ending { .. } => None,
             _ => return,
         };
-        let (_, text) = run_status(now, after);
+        let (_, mut text) = run_status(now, after);
+        if let Some(because) = because.filter(|because| !because.trim().is_empty()) {
+            text.push_str(": ");
+            text.push_str(&excerpt(because, REASON_MAX));
+        }
         let status = after.status().name().to_owned();
         self.output.tell(now, About::default(), &text, LiveEvent::Status { status, until });
         self.output.show(now, Some(Tone::Warn), &text);
@@ -232,9 +201,26 @@ impl RunReporter {
         }
     }
 
-    /// Shows what was written to standard error.
+    /// Shows what was written to standard error, if everything is shown.
     pub(crate) fn aside(&mut self, now: Timestamp, bytes: &[u8]) {
-        self.words(now, false, &String::from_utf8_lossy(bytes));
+        let text = String::from_utf8_lossy(bytes);
+        if self.output.is_verbose() || self.output.options.json {
+            return self.words(now, false, &text);
+        }
+        self.output.active = Some(now);
+        self.errors.push_str(&text);
+        let most = self.errors.len().saturating_sub(ERRORS_MAX);
+        self.errors.drain(..self.errors.ceil_char_boundary(most));
+    }
+
+    /// Shows the last lines that a crashed agent wrote to standard error.
+    fn show_errors(&mut self, now: Timestamp) {
+        let errors = std::mem::take(&mut self.errors);
+        let lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(ERROR_LINES)..];
+        if !last.is_empty() && self.shows_words() {
+            self.output.show(now, Some(Tone::Dim), &last.join("\n"));
+        }
     }
 
     fn words(&mut self, now: Timestamp, own: bool, text: &str) {
@@ -271,22 +257,24 @@ impl RunReporter {
         self.output.tool_ended(now, (call, failed, code));
     }
 
-    pub(crate) fn checking(&mut self, now: Timestamp) {
-        let text = format!("the agent claims done; verifying with: {}", self.verify);
-        self.check(now, &text, None, None);
+    /// Shows that a check begins.
+    pub(crate) fn checking(&mut self, now: Timestamp, check: &Check, before_work: bool) {
+        let why = if before_work { "before the work starts" } else { "the agent claims done" };
+        let text = format!("{why}; verifying with: {}", check.command);
+        let (name, command) = (claim::name(&check.name), check.command.clone());
+        let event = LiveEvent::Check { name, command, passed: None, exit_code: None };
+        self.output.tell(now, About::default(), &text, event);
     }
 
-    pub(crate) fn checked(&mut self, now: Timestamp, exit: Exit) {
-        let passed = exit.is_clean();
+    /// Shows how a check ended.
+    pub(crate) fn checked(&mut self, now: Timestamp, result: &CheckResult) {
+        let passed = result.passed();
         let text = if passed { "verification passed" } else { "verification failed" };
-        self.check(now, text, Some(passed), exit.code);
-        self.checked = Some(exit);
-    }
-
-    fn check(&mut self, now: Timestamp, text: &str, passed: Option<bool>, exit_code: Option<i32>) {
-        let command = self.verify.clone();
-        let event = LiveEvent::Check { command, passed, exit_code };
+        let (name, command) = (claim::name(&result.name), result.command.clone());
+        let exit_code = result.exit_code;
+        let event = LiveEvent::Check { name, command, passed: Some(passed), exit_code };
         self.output.tell(now, About::default(), text, event);
+        self.checked = exit_code;
     }
 
     pub(crate) fn question(&mut self, now: Timestamp, id: &str, text: &str) {
@@ -353,9 +341,8 @@ impl RunReporter {
             }
             (_, None) => Some(format!("aldis run --continue {run} continues it")),
         };
-        let verified = ending == Ending::Done && state.setup().config.verify;
-        let title = if verified { "done and verified" } else { ending.as_str() };
-        let title = title.replace('_', " ");
+        let verified = ending == Ending::Done && state.setup().config.has_check();
+        let title = if verified { "done and verified".to_owned() } else { ending_words(ending) };
         let Usage { tokens, micro_dollars } = state.cost();
         let refused = run_refusal(state);
         let event = LiveEvent::Ended {
@@ -405,13 +392,6 @@ impl LastShown {
     }
 }
 
-/// The iteration, as it stands in front of what happens in it.
-fn count(state: &State) -> String {
-    let most = state.setup().config.max_iterations.to_string();
-    let width = most.len();
-    format!("  {:>width$}/{most}", state.iteration())
-}
-
 /// The beginning of a text, not made harmless yet.
 fn excerpt(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -439,62 +419,4 @@ fn reason(state: &State, ending: Ending) -> Option<String> {
         _ => None,
     };
     text.map(|text| display::excerpt(&redact(text), REASON_MAX))
-}
-
-/// The line at the bottom: iteration, progress, time and cost with their limits, and what happens now.
-/// What matters least goes first where there is no room.
-fn status_line(
-    paint: Paint,
-    now: Timestamp,
-    state: &State,
-    active: Option<Timestamp>,
-    columns: usize,
-) -> String {
-    let config = &state.setup().config;
-    let worked = elapsed(Duration::from_millis(state.worked(now)));
-    let time = format!("{worked} of {}", short(Duration::from_secs(config.timeout)));
-    let cost = state.cost();
-    let cost = match (config.max_micro_dollars, config.max_tokens) {
-        (Some(most), _) => {
-            let most = Usage { tokens: 0, micro_dollars: most };
-            Some(format!("{} of {}", dollars(cost), dollars(most)))
-        }
-        (None, Some(most)) => Some(format!("{} of {most} tokens", cost.tokens)),
-        (None, None) => spent(cost),
-    };
-    let level = Some(state.monitor().level()).filter(|level| *level != Level::None);
-    let now_doing = match state.status() {
-        Status::Working => active.map(|at| format!("last activity {}", ago(now, at))),
-        _ => Some(run_status(now, state).1),
-    };
-    let percent = state.shown_progress().map(|percent| format!("{percent} %"));
-    let phase = state.phase().map(|phase| display::excerpt(phase, 20));
-    // From the first to go to the last; the order of the line is another.
-    let mut parts = [
-        (1, Some(count(state))),
-        (5, percent),
-        (2, phase),
-        (4, Some(time)),
-        (3, cost),
-        (6, now_doing),
-        (7, level.map(|level| format!("stalled: {}", level.as_str()))),
-    ]
-    .map(|(rank, part)| part.map(|part| (rank, part)));
-    let line = |parts: &[Option<(u8, String)>]| {
-        let parts: Vec<&str> = parts.iter().flatten().map(|(_, part)| &**part).collect();
-        parts.join("  ")
-    };
-    for rank in 1..=7 {
-        if width(&line(&parts)) <= columns {
-            break;
-        }
-        let left = parts.iter().flatten().count();
-        parts
-            .iter_mut()
-            .filter(|_| left > 1)
-            .for_each(|part| drop(part.take_if(|it| it.0 == rank)));
-    }
-    let line = line(&parts);
-    let warns = level.is_some() || *state.status() != Status::Working;
-    if warns { paint.warn(line).to_string() } else { paint.dim(line).to_string() }
 }

@@ -178,6 +178,8 @@ pub(crate) fn tool_name(name: &str, is_command: bool) -> String {
     if is_command {
         return "Bash".to_owned();
     }
+    // A tool of an MCP server is named after both: `mcp__aldis__complete`.
+    let name = name.strip_prefix("mcp__").unwrap_or(name).replace("__", " ");
     super::capital(&display::line(&name.replace('_', " ")))
 }
 

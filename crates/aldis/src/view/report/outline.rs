@@ -1,50 +1,31 @@
-//! A report as blocks: what is said, in which order. Markdown and HTML only write it down.
+//! A report as blocks: what is said, in which order.
 
 use std::time::Duration;
 
 use aldis_machine::run::Usage;
 
+use crate::view::page::{Block, PageMark};
 use crate::view::show;
-use crate::view::time::{clock_time, counted, elapsed, local, rough};
+use crate::view::time::{clock_time, counted, elapsed, local, localized, rough};
+use crate::view::timeline::Timeline;
 use crate::view::wire::report::{ClaimFate, ReportAgent, ReportClaim, ReportForm};
 
 /// What stands between the lines of a quoted signal.
 const DETAILS: &str = " · ";
 
-/// A part of a report. The words in it are not made harmless yet.
-pub(super) enum Block<'f> {
-    /// What it is about, and how that ended.
-    Title {
-        title: &'f str,
-        outcome: &'f str,
-        good: bool,
-    },
-    Heading(&'static str),
-    /// A label and what belongs to it.
-    Facts(Vec<(&'static str, String)>),
-    /// Somebody's words.
-    Quote(&'f str),
-    /// What a program printed.
-    Output(&'f str),
-    Table {
-        head: &'static [&'static str],
-        rows: Vec<Vec<String>>,
-    },
-    /// The timeline.
-    Picture,
-}
-
 /// Puts a report in order.
-pub(super) fn outline(form: &ReportForm) -> Vec<Block<'_>> {
-    let good = form.tone == "good";
-    let mut blocks = vec![
-        Block::Title { title: &form.title, outcome: &form.outcome, good },
-        Block::Facts(facts(form)),
-    ];
+pub(crate) fn outline<'f>(form: &'f ReportForm, timeline: &'f Timeline) -> Vec<Block<'f>> {
+    let mark = match (form.active, &*form.tone) {
+        (true, _) => PageMark::Active,
+        (false, "good") => PageMark::Good,
+        (false, _) => PageMark::Bad,
+    };
+    let (title, outcome) = ((&*form.title).into(), (&*form.outcome).into());
+    let mut blocks = vec![Block::Title { title, outcome, mark }, Block::Facts(facts(form))];
     if form.asked.trim() != form.title.trim() {
-        blocks.extend([Block::Heading("What was asked"), Block::Quote(&form.asked)]);
+        blocks.extend([Block::Heading("What was asked".into()), Block::Quote(&form.asked)]);
     }
-    blocks.extend([Block::Heading("Timeline"), Block::Picture]);
+    blocks.extend([Block::Heading("Timeline".into()), Block::Picture(timeline)]);
     claims(form, &mut blocks);
     tasks(form, &mut blocks);
     questions_and_waits(form, &mut blocks);
@@ -53,11 +34,12 @@ pub(super) fn outline(form: &ReportForm) -> Vec<Block<'_>> {
     if !form.decisions.is_empty() {
         let rows = form.decisions.iter().map(|form| {
             let task = form.task.as_deref().map(|task| format!("{task}: ")).unwrap_or_default();
-            let summary = format!("{task}{}", form.summary);
-            vec![clock_time(form.at), summary, form.because.clone(), form.rule.clone()]
+            let said = |sentence: &str| localized(form.at, sentence);
+            let summary = format!("{task}{}", said(&form.summary));
+            vec![clock_time(form.at), summary, said(&form.because), form.rule.clone()]
         });
         let head = &["When", "What", "Why", "Rule"];
-        blocks.push(Block::Heading("Decisions that matter"));
+        blocks.push(Block::Heading("Decisions that matter".into()));
         blocks.push(Block::Table { head, rows: rows.collect() });
     }
     blocks
@@ -75,8 +57,12 @@ fn facts(form: &ReportForm) -> Vec<(&'static str, String)> {
         facts.push(("Waited", span(form.waited_seconds)));
     }
     let cost = Usage { tokens: form.tokens, micro_dollars: form.micro_dollars };
-    if cost != Usage::default() {
-        facts.push(("Cost", format!("{}, {} tokens", show::dollars(cost), form.tokens)));
+    // A host that reports no price did not work for nothing.
+    let tokens = (form.tokens > 0).then(|| format!("{} tokens", form.tokens));
+    let price = (form.micro_dollars > 0).then(|| show::dollars(cost));
+    if price.is_some() || tokens.is_some() {
+        let parts: Vec<String> = price.into_iter().chain(tokens).collect();
+        facts.push(("Cost", parts.join(", ")));
     }
     facts.extend(form.iterations.map(|count| ("Iterations", count.to_string())));
     let count = |fate| form.claims.iter().filter(|claim| claim.fate == fate).count();
@@ -84,6 +70,10 @@ fn facts(form: &ReportForm) -> Vec<(&'static str, String)> {
         let (held, refused) = (count(ClaimFate::Held), count(ClaimFate::Refused));
         let claims = counted(u64::try_from(form.claims.len()).unwrap_or(u64::MAX), "claim");
         facts.push(("Claims", format!("{claims}: {held} held, {refused} did not")));
+    }
+    if form.receipts > 0 {
+        let receipts = counted(form.receipts, "receipt");
+        facts.push(("Proof", format!("{receipts}: aldis proof show {}", form.run)));
     }
     facts.extend(form.refused.clone().map(|refused| ("Refused", refused)));
     facts.extend(form.next.clone().map(|next| ("Next", next)));
@@ -108,14 +98,14 @@ fn claims<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
         let quote = claim.quote.split(DETAILS).next().unwrap_or_default();
         vec![clock_time(claim.at), format!("{task}{quote}{by}"), fate]
     });
-    blocks.push(Block::Heading("Claims, and what became of them"));
+    blocks.push(Block::Heading("Claims, and what became of them".into()));
     let head = &["When", "Claim", "What became of it"];
     blocks.push(Block::Table { head, rows: rows.collect() });
     // The last check that failed says what is left to do.
     let failed = form.claims.iter().rfind(|claim| claim.fate == ClaimFate::Refused);
     let output = failed.and_then(|claim| claim.output.as_deref());
     if let Some(output) = output.filter(|output| !output.trim().is_empty()) {
-        blocks.extend([Block::Heading("The last failed check"), Block::Output(output)]);
+        blocks.extend([Block::Heading("The last failed check".into()), Block::Output(output)]);
     }
 }
 
@@ -132,7 +122,7 @@ fn tasks<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
             ]
         });
         let head = &["Task", "Id", "State", "Rounds", "Last failure"];
-        blocks.push(Block::Heading("Tasks"));
+        blocks.push(Block::Heading("Tasks".into()));
         blocks.push(Block::Table { head, rows: rows.collect() });
     }
 }
@@ -148,16 +138,16 @@ fn questions_and_waits<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
             };
             vec![clock_time(question.at), question.text.clone(), answer]
         });
-        blocks.push(Block::Heading("Questions"));
+        blocks.push(Block::Heading("Questions".into()));
         blocks.push(Block::Table { head: &["When", "Question", "Answer"], rows: rows.collect() });
     }
     if !form.waits.is_empty() {
         let rows = form.waits.iter().map(|wait| {
             let task = wait.task.as_deref().map(|task| format!("{task}: ")).unwrap_or_default();
             let span = elapsed(wait.until.since(wait.from));
-            vec![clock_time(wait.from), span, format!("{task}{}", wait.what)]
+            vec![clock_time(wait.from), span, format!("{task}{}", localized(wait.from, &wait.what))]
         });
-        blocks.push(Block::Heading("Waits"));
+        blocks.push(Block::Heading("Waits".into()));
         blocks.push(Block::Table { head: &["From", "For", "What"], rows: rows.collect() });
     }
 }
@@ -173,10 +163,10 @@ fn agents<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
         let none = || "none that its host reports".to_owned();
         vec![agent_name(agent), if tools.is_empty() { none() } else { tools.join(", ") }]
     });
-    blocks.push(Block::Heading("Agents and their tools"));
+    blocks.push(Block::Heading("Agents and their tools".into()));
     blocks.push(Block::Table { head: &["Agent", "Tools"], rows: rows.collect() });
     if let Some(words) = form.agents.iter().rev().find_map(|agent| agent.last_words.as_deref()) {
-        blocks.extend([Block::Heading("The last words of an agent"), Block::Quote(words)]);
+        blocks.extend([Block::Heading("The last words of an agent".into()), Block::Quote(words)]);
     }
 }
 
@@ -193,7 +183,7 @@ fn changes<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
     if !form.commits.is_empty() {
         let rows = form.commits.iter();
         let rows = rows.map(|it| vec![it.id.clone(), clock_time(it.at), it.subject.clone()]);
-        blocks.push(Block::Heading("Commits"));
+        blocks.push(Block::Heading("Commits".into()));
         blocks.push(Block::Table { head: &["Commit", "When", "What"], rows: rows.collect() });
     }
     if !form.files.is_empty() {
@@ -201,7 +191,7 @@ fn changes<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
             |lines: Option<u64>| lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
         let rows = form.files.iter();
         let rows = rows.map(|it| vec![it.path.clone(), count(it.added), count(it.removed)]);
-        blocks.push(Block::Heading("Files"));
+        blocks.push(Block::Heading("Files".into()));
         blocks.push(Block::Table { head: &["File", "Added", "Removed"], rows: rows.collect() });
     }
 }

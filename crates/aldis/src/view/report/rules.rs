@@ -8,24 +8,24 @@ use crate::view::wire::report::ClaimFate;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RuleFacts {
     /// What goes on from then.
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<SpanChange>,
     /// Whether it is a moment that matters, and how good it was.
     pub(super) mark: Option<MarkKind>,
     /// What it says about a claim.
     pub(super) claim: Option<ClaimFate>,
-    pub(super) question: Option<Question>,
+    pub(super) question: Option<QuestionChange>,
     /// Whether people want to read the decision itself.
     pub(super) matters: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum SpanChange {
     To(SpanKind),
     End,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum QuestionChange {
     Asked,
     Answered,
 }
@@ -34,9 +34,9 @@ pub(super) enum Question {
 pub(super) fn facts(rule: &str) -> RuleFacts {
     let has = |rules: &[&str]| rules.contains(&rule);
     let change = match rule {
-        _ if has(WORKS) => Some(Change::To(SpanKind::Work)),
-        _ if has(CHECKS) => Some(Change::To(SpanKind::Check)),
-        _ if has(WAITS) || has(ASKS) => Some(Change::To(SpanKind::Wait)),
+        _ if has(WORKS) => Some(SpanChange::To(SpanKind::Work)),
+        _ if has(CHECKS) => Some(SpanChange::To(SpanKind::Check)),
+        _ if has(WAITS) || has(ASKS) => Some(SpanChange::To(SpanKind::Wait)),
         _ if has(ENDS)
             || has(HOLDS)
             || has(REFUSES)
@@ -44,7 +44,7 @@ pub(super) fn facts(rule: &str) -> RuleFacts {
             || has(CLAIMS)
             || has(ANSWERS) =>
         {
-            Some(Change::End)
+            Some(SpanChange::End)
         }
         _ => None,
     };
@@ -61,8 +61,8 @@ pub(super) fn facts(rule: &str) -> RuleFacts {
         _ => None,
     };
     let question = match rule {
-        _ if has(ASKS) => Some(Question::Asked),
-        _ if has(ANSWERS) => Some(Question::Answered),
+        _ if has(ASKS) => Some(QuestionChange::Asked),
+        _ if has(ANSWERS) => Some(QuestionChange::Answered),
         _ => None,
     };
     RuleFacts { change, mark, claim, question, matters: mark.is_some() || has(ANSWERS) }
@@ -85,7 +85,15 @@ const WORKS: &[&str] = &[
 ];
 
 /// A check runs from here.
-const CHECKS: &[&str] = &["delivery/merge-started", "run/check-started"];
+const CHECKS: &[&str] = &[
+    "delivery/check-started",
+    "delivery/files-pinned",
+    "delivery/merge-started",
+    "phases/check-started",
+    "run/check-started",
+    "run/files-compared",
+    "run/files-pinned",
+];
 
 /// Nobody works from here, and something is waited for.
 const WAITS: &[&str] = &[
@@ -103,8 +111,12 @@ const WAITS: &[&str] = &[
 
 /// A human is asked, and waited for.
 const ASKS: &[&str] = &[
+    "delivery/acceptance-asked",
+    "delivery/check-limit",
     "delivery/human-asked",
     "delivery/question-asked",
+    "phases/check-asks",
+    "run/acceptance-asked",
     "run/attempts-used-up",
     "run/needs-human",
     "run/question-asked",
@@ -122,6 +134,7 @@ const HOLDS: &[&str] = &[
     "delivery/task-complete",
     "phases/all-phases-complete",
     "phases/auto-complete",
+    "phases/check-passed",
     "phases/phase-complete",
     "phases/stopped-after-phase",
     "phases/subagent-completed-phase",
@@ -131,12 +144,17 @@ const HOLDS: &[&str] = &[
 /// A claim did not hold.
 const REFUSES: &[&str] = &[
     "delivery/audit-failed",
+    "delivery/checks-failed",
     "delivery/merge-failed",
     "delivery/review-failed",
     "delivery/task-given-up",
+    "phases/check-failed",
+    "phases/claim-refused",
+    "phases/opinion-refused",
     "run/check-failed",
     "run/claim-refused",
     "run/contradiction",
+    "run/proof-refused",
 ];
 
 /// Work ends, without a claim.
@@ -198,6 +216,7 @@ const WARNS: &[&str] = &[
     "delivery/reply-refused",
     "delivery/signal-refused",
     "delivery/stagnation-warning",
+    "phases/check-lost",
     "phases/recoverable-error",
     "run/iteration-timeout",
     "run/permission-denied",

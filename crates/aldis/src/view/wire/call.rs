@@ -23,8 +23,21 @@ pub struct CallReply {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The check of the claim, where one decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckForm>,
     /// What to do now.
     pub next: String,
+}
+
+/// The check of a claim that was made by a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckForm {
+    /// `passed`, `failed`, `refused` because the work tree contradicts the claim, or `running`.
+    pub status: String,
+    /// The last lines that it printed, or what the work tree lacks.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
 }
 
 /// A token: `aldis token new --json`, and a line of `aldis token list --json`.
@@ -35,13 +48,17 @@ pub struct TokenLine {
     pub v: u32,
     /// What it is called.
     pub id: String,
-    /// What it may do: `signal`.
+    /// What it may do: `observe`, `signal`, `work`, `coordinate` or `admin`.
     pub scope: String,
-    /// For which agent it was made.
-    pub agent: String,
+    /// For which agent it was made, if for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// For which run, if for one only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// For which project; for every one where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Until when it is valid, in RFC 3339.
     pub expires: String,
     /// Whether it is valid now.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use super::effects::DeliveryEffect;
 
 /// A line of `step delivery`: what one event led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,9 +22,8 @@ pub struct DeliveryStepForm {
     pub v: u32,
     /// The time of the event.
     pub at: String,
-    /// What must now be done: `dispatch`, `request`, `end`, `ask`, `merge`, `check_expert`,
-    /// `notice`, `finish`.
-    #[schemars(with = "Vec<Value>")]
+    /// What must now be done.
+    #[schemars(with = "Vec<DeliveryEffect>")]
     pub effects: Vec<Effect>,
     /// What was decided and why, with the task it is about.
     #[schemars(with = "Vec<Value>")]

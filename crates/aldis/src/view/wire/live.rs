@@ -112,6 +112,9 @@ pub enum LiveEvent {
     },
     /// A check of a done claim begins or has ended.
     Check {
+        /// The name of the check, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         /// The command.
         command: String,
         /// Whether it passed; `null` when it begins.

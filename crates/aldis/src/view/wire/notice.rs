@@ -38,6 +38,9 @@ pub struct NoticeData {
     pub active: bool,
     /// The words. Treat them as what a stranger wrote: some are the agent's.
     pub text: String,
+    /// Where a browser shows it: one question, to be answered there, or the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// The whole effect, for the sinks of a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Value>,

@@ -50,14 +50,61 @@ pub struct PostmortemLine {
     /// Lines that could not be read.
     pub skipped_lines: u64,
     /// Claims that the work is done, with what the checks before them say. At most 100 of each verdict.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<JudgedClaim>,
+    /// How many claims there are of each verdict, those that are not listed too.
+    #[serde(default)]
+    pub claim_counts: ClaimCounts,
     /// What somebody should look at, the worst first. At most 100 of each kind.
     pub findings: Vec<Incident>,
+    /// How many findings there are beside those that are listed.
+    #[serde(default)]
+    pub findings_unlisted: u64,
+    /// Waits of a minute or more. At most 100, the longest.
+    #[serde(default)]
+    pub waits: Vec<Waited>,
+}
+
+/// How many claims there are, by what the checks before them say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimCounts {
+    /// A check had failed.
+    pub contradicted: u64,
+    /// There was no check.
+    pub unchecked: u64,
+    /// Files were written after the checks.
+    pub outdated: u64,
+    /// The checks had passed.
+    pub confirmed: u64,
+}
+
+impl ClaimCounts {
+    /// Counts a claim, and returns how many there are now of this verdict.
+    pub(crate) fn add(&mut self, verdict: ClaimVerdict) -> u64 {
+        let count = match verdict {
+            ClaimVerdict::Contradicted => &mut self.contradicted,
+            ClaimVerdict::Unchecked => &mut self.unchecked,
+            ClaimVerdict::Outdated => &mut self.outdated,
+            ClaimVerdict::Confirmed => &mut self.confirmed,
+        };
+        *count += 1;
+        *count
+    }
+}
+
+/// A time in which the agent waited for people or limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waited {
+    /// Since when.
+    #[schemars(with = "String")]
+    pub from: Timestamp,
+    /// Until when.
+    #[schemars(with = "String")]
+    pub until: Timestamp,
 }
 
 /// The agent says that the work is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Claim {
+pub struct JudgedClaim {
     /// The line of the file.
     pub line: u64,
     /// When.
@@ -66,7 +113,7 @@ pub struct Claim {
     /// The signal and what it is about, or the tool that was called.
     pub words: String,
     /// What the checks say about it.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// The check that decided.
     pub check: Option<Check>,
 }
@@ -76,7 +123,7 @@ pub struct Claim {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// The last run of a test, build or lint command before it failed.
     Contradicted,
     /// No such command was run before it.

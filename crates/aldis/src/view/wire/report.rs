@@ -68,6 +68,9 @@ pub struct ReportForm {
     pub commits: Vec<ReportCommit>,
     /// Files that changed since then, committed or not.
     pub files: Vec<ReportFile>,
+    /// How many receipts it has; `aldis proof show RUN` shows them.
+    #[serde(default)]
+    pub receipts: u64,
     /// Decisions that matter, oldest first; `aldis why RUN --all` has all of them.
     pub decisions: Vec<DecisionForm>,
 }
@@ -119,6 +122,9 @@ pub struct ReportClaim {
     pub because: String,
     /// The end of what the check printed, where one failed.
     pub output: Option<String>,
+    /// The decision that says what became of it: its `seq`.
+    #[serde(default)]
+    pub decision: Option<u64>,
 }
 
 /// A question to a human.

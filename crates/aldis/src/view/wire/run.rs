@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use super::proof::ProofForm;
 use crate::view::run_view::RunView;
 
 /// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
@@ -101,6 +102,9 @@ pub struct RunForm {
     /// How many tasks of a delivery are where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<BTreeMap<String, usize>>,
+    /// What was checked for the last claim of a supervised run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofForm>,
     /// What to tell the agent, where a phase begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -168,6 +172,7 @@ impl RunForm {
                 text: question.text.clone(),
             }),
             tasks: None,
+            proof: None,
             prompt: None,
         };
         match &snapshot.state {
@@ -183,25 +188,25 @@ impl RunForm {
     }
 
     fn phases(&mut self, state: &State) {
-        self.task.clone_from(&state.task);
-        self.phase.clone_from(&state.phase);
+        state.task().clone_into(&mut self.task);
+        state.phase().clone_into(&mut self.phase);
         self.expected = state.expected();
-        self.iteration = state.iteration;
-        self.max_iterations = state.max_iterations;
-        self.capped = state.block_limit.capped;
-        self.exit_reason = state.exit_reason.map(|reason| reason.as_str().to_owned());
-        self.session.clone_from(&state.session);
-        self.dialect.clone_from(&state.pipeline.dialect);
-        self.started_at = state.started_at;
-        self.phase_started_at = state.phase_started_at;
-        self.completed_at = state.completed_at;
-        self.phase_durations.clone_from(&state.durations);
-        self.last_error = state.last_error.as_ref().map(|error| ErrorForm {
+        self.iteration = state.iteration();
+        self.max_iterations = state.max_iterations();
+        self.capped = state.block_limit().capped;
+        self.exit_reason = state.exit_reason().map(|reason| reason.as_str().to_owned());
+        self.session = state.session().map(str::to_owned);
+        self.dialect.clone_from(&state.pipeline().dialect);
+        self.started_at = state.started_at();
+        self.phase_started_at = state.phase_started_at();
+        self.completed_at = state.completed_at();
+        self.phase_durations.clone_from(state.durations());
+        self.last_error = state.last_error().map(|error| ErrorForm {
             phase: error.phase.clone(),
             message: error.message.clone(),
             timestamp: error.timestamp,
         });
-        self.status = state.paused.then(|| "paused".to_owned());
+        self.status = state.is_paused().then(|| "paused".to_owned());
     }
 
     fn supervised(&mut self, state: &supervised::State) {
@@ -221,6 +226,7 @@ impl RunForm {
         self.level = Some(state.monitor().level().as_str().to_owned());
         self.tokens = Some(cost.tokens);
         self.micro_dollars = Some(cost.micro_dollars);
+        self.proof = ProofForm::of(state.proof());
     }
 
     fn delivery(&mut self, state: &delivery::State) {
@@ -238,8 +244,8 @@ impl RunForm {
         self.started_at = Some(run.started_at);
         self.phase_started_at = run.started_at;
         self.status = Some(status.to_owned());
-        self.tokens = Some(run.spent.tokens);
-        self.micro_dollars = Some(run.spent.micro_dollars);
+        self.tokens = Some(run.spending.spent.tokens);
+        self.micro_dollars = Some(run.spending.spent.micro_dollars);
         self.tasks = Some(tally.map(|(at, count)| (at.as_str().to_owned(), count)).collect());
     }
 }
@@ -280,8 +286,8 @@ pub struct DecisionForm {
 /// One thing a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceForm {
-    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent) or `message`
-    /// (of a human).
+    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent), `check` (how
+    /// it ended), `finding` (what speaks against a claim) or `message` (of a human).
     pub what: String,
     /// The signal.
     pub name: Option<String>,

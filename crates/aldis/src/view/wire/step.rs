@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use super::effects::EffectForm;
 
 /// A line that `step phases` and `step run` print: what one event led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,9 +18,8 @@ pub struct StepForm<S> {
     /// The time of the event.
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// What must now be done. Phases: `allow`, `block` with a reason, `context` with a text,
-    /// `write_view`. A supervised run: `start` with a prompt, `end`, `suspend`, `continue`, `check`,
-    /// `look`, `ask`, `keep_work`, `notice`, `finish`.
+    /// What must now be done.
+    #[schemars(with = "Vec<EffectForm>")]
     pub effects: Vec<Value>,
     /// Why; `null` when nothing changed that is worth keeping.
     pub decision: Option<Value>,
@@ -97,11 +97,11 @@ impl PhasesStepState {
     pub(crate) fn new(state: &phases::State) -> Self {
         Self {
             active: state.is_live(),
-            phase: state.phase.clone(),
-            iteration: state.iteration,
-            exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
-            session: state.session.clone(),
-            token: state.token.clone(),
+            phase: state.phase().to_owned(),
+            iteration: state.iteration(),
+            exit_reason: state.exit_reason().map(|reason| reason.as_str().to_owned()),
+            session: state.session().map(str::to_owned),
+            token: state.token().map(str::to_owned),
         }
     }
 }

@@ -35,6 +35,12 @@ pub struct TaskLine {
     /// Since when.
     #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,
+    /// The worker that runs this agent, where workers do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Whether the agent waits for a worker.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
     /// How far the work is, as its agent reported last.
     pub progress: Option<String>,
     /// The question that it waits for.
@@ -63,6 +69,11 @@ impl TaskLine {
             needs: task.spec.needs.clone(),
             role: agent.map(|agent| agent.role.as_str().to_owned()),
             since: agent.map(|agent| agent.started_at),
+            worker: agent
+                .filter(|agent| !agent.queued)
+                .and_then(|agent| agent.worker.as_ref())
+                .map(|worker| worker.name.clone()),
+            queued: agent.is_some_and(|agent| agent.queued),
             progress: task.progress.clone(),
             question,
             setback: task.last_failure.clone(),

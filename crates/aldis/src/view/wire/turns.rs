@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use super::effects::{ReplyForm, TurnsEffect};
 use crate::view::run_view::RunView;
 
 /// A channel: who has the floor, until when, and who is next.
@@ -96,11 +97,11 @@ pub struct ChannelStepForm {
     pub v: u32,
     /// The time of the event.
     pub at: String,
-    /// What must now be done: `post`, `notify`, `warn`, `deliver`.
-    #[schemars(with = "Vec<Value>")]
+    /// What must now be done.
+    #[schemars(with = "Vec<TurnsEffect>")]
     pub effects: Vec<Effect>,
     /// What became of each message.
-    #[schemars(with = "Vec<Value>")]
+    #[schemars(with = "Vec<ReplyForm>")]
     pub replies: Vec<Reply>,
     /// What was asked for and not done.
     pub warnings: Vec<String>,
@@ -126,31 +127,32 @@ impl ChannelForm {
 
     pub(crate) fn new(state: &State) -> Self {
         let text = |at: Timestamp| at.to_string();
-        let turn = state.holder.turn();
-        let held = state.holder.active();
-        let (floor, paused) = match &state.holder {
-            TurnHolder::Nobody if state.closed => ("closed", None),
+        let turn = state.holder().turn();
+        let held = state.holder().active();
+        let (floor, paused) = match state.holder() {
+            TurnHolder::Nobody if state.is_closed() => ("closed", None),
             TurnHolder::Nobody => ("free", None),
             TurnHolder::Active(_) => ("held", None),
             TurnHolder::Interrupted { .. } => ("interrupted", None),
             TurnHolder::Paused { why, .. } => ("paused", Some(why.clone())),
         };
-        let agents = state.agents.keys().map(|agent| (agent.clone(), AgentForm::new(state, agent)));
+        let agents =
+            state.agents().keys().map(|agent| (agent.clone(), AgentForm::new(state, agent)));
         Self {
             v: VERSION,
             kind: "channel".to_owned(),
-            channel: state.channel.clone(),
+            channel: state.channel().to_owned(),
             floor: floor.to_owned(),
             active_agent: turn.map(|turn| turn.agent.clone()),
-            turn: state.turn,
+            turn: state.turn(),
             turn_started_at: turn.map(|turn| text(turn.started_at)),
             turn_timeout_at: held.map(|turn| text(turn.deadline)),
             paused,
-            queue: state.queue.clone(),
-            current_index: state.index,
+            queue: state.queue().to_vec(),
+            current_index: state.index(),
             agents: agents.collect(),
-            config: state.config.clone(),
-            history: state.history.iter().map(HistoryForm::new).collect(),
+            config: state.config().clone(),
+            history: state.history().iter().map(HistoryForm::new).collect(),
             summary: None,
             tone: None,
             remedy: None,
@@ -160,7 +162,7 @@ impl ChannelForm {
 
 impl AgentForm {
     fn new(state: &State, agent: &str) -> Self {
-        let known = state.agents.get(agent);
+        let known = state.agents().get(agent);
         let ended = known.and_then(|known| known.last_ended);
         Self {
             state: state.agent_state(agent),

@@ -8,7 +8,7 @@ fn money_ends_a_delivery_and_more_of_it_lets_it_go_on() {
     // Each agent costs 40 cents, so the second one is one too many.
     let done = stage.run(&["--max-cost", "0.70"]);
     assert_eq!(done.code, 5, "{}", done.text());
-    assert!(done.stdout.contains("Over budget: 0 of 1 tasks complete"), "{}", done.text());
+    assert!(done.stdout.contains("Over budget: 0 of 1 task complete"), "{}", done.text());
     assert_eq!(stage.dispatches(), ["developer csv", "critic csv"], "nobody else is started");
     let status = stage.status();
     assert_eq!(status["exit_reason"], "over_budget");

@@ -10,14 +10,14 @@ use crate::sandbox::ALDIS;
 
 /// The protocol's era.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Era {
+pub(crate) enum Era {
     /// `initialize`, then requests without metadata.
     Old,
     /// Every request says what the client speaks.
     New,
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -26,13 +26,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn start(project: &Project, era: Era, variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(project: &Project, era: Era, variables: &[(&str, &str)]) -> Self {
         let mut command = project.command(ALDIS);
         command.env_remove("ALDIS_NOW").args(["mcp"]).envs(variables.iter().copied());
         Self::spawn(command, era)
     }
 
-    pub(super) fn spawn(mut command: Command, era: Era) -> Self {
+    pub(crate) fn spawn(mut command: Command, era: Era) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
@@ -48,12 +48,12 @@ impl Client {
         client
     }
 
-    pub(super) fn write(&mut self, line: &Value) {
+    pub(crate) fn write(&mut self, line: &Value) {
         writeln!(self.stdin, "{line}").unwrap();
     }
 
     /// Sends a request and returns its number.
-    pub(super) fn send(&mut self, method: &str, mut params: Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.last += 1;
         if self.era == Era::New {
             let meta = &mut params["_meta"];
@@ -66,7 +66,7 @@ impl Client {
     }
 
     /// Calls a tool many times at once, and returns what is told in whatever order.
-    pub(super) fn call_at_once(&mut self, calls: &[Value]) -> Vec<Value> {
+    pub(crate) fn call_at_once(&mut self, calls: &[Value]) -> Vec<Value> {
         let Self { stdin, stdout, .. } = self;
         // Written while answers are read, as hosts do: pipes are short.
         std::thread::scope(|scope| {
@@ -86,13 +86,13 @@ impl Client {
     }
 
     /// Reads the next line, which must be JSON.
-    pub(super) fn read(&mut self) -> Value {
+    pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the server has gone");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
-    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
         let answer = self.read();
         assert_eq!(answer["id"], id, "{answer}");
@@ -100,7 +100,7 @@ impl Client {
     }
 
     /// Calls a tool under this id of the host's.
-    pub(super) fn call(&mut self, tool: &str, arguments: Value, call_id: &str) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value, call_id: &str) -> Value {
         let params = json!({ "name": tool, "arguments": arguments,
                              "_meta": { "claudecode/toolUseId": call_id } });
         let answer = self.request("tools/call", params);
@@ -112,7 +112,7 @@ impl Client {
     }
 
     /// Closes the input: the server must end, and have written nothing but answers.
-    pub(super) fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.stdin);
         let mut rest = String::new();
         while self.stdout.read_line(&mut rest).unwrap() > 0 {}

@@ -1,7 +1,5 @@
 //! `/mcp` of the server: the same tools, behind its checks and tokens.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::phases::project::Project;
@@ -64,7 +62,7 @@ fn a_token_reports_and_does_nothing_else() {
     assert_eq!(project.status()["phase"], "init");
     assert_eq!(project.why()["evidence"][0]["via"], "receipt");
     // Nothing else, no other site, and nothing without a token.
-    assert_eq!(get(&server, "/v1/runs", &secret), 401);
+    assert_eq!(get(&server, "/v1/runs", &secret), 403);
     assert_eq!(post(&server, &secret, Some("https://example.com"), &list).0, 403);
     assert_eq!(post(&server, "wrong", None, &list).0, 401);
     // The server's own token says nothing of an agent: it may look, and reports for nobody.
@@ -78,9 +76,11 @@ fn tokens_are_hashed_expire_and_are_revoked() {
     let project = Project::new();
     let server = server(&project);
     let secret = token(&project, &[]);
-    let stored = std::fs::read_to_string(project.state_dir().join("tokens.json")).unwrap();
-    assert!(!stored.contains(&secret));
-    assert_private(&project.state_dir().join("tokens.json"));
+    // The database, and its log.
+    for file in ["aldis.db", "aldis.db-wal"] {
+        let stored = std::fs::read(project.state_dir().join(file)).unwrap_or_default();
+        assert!(!stored.windows(secret.len()).any(|it| it == secret.as_bytes()), "{file}");
+    }
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     assert_eq!(post(&server, &secret, None, &list).0, 200);
     let listed = project.run(&["token", "list", "--json"]).json();
@@ -102,10 +102,4 @@ fn get(server: &Server, path: &str, token: &str) -> u16 {
         server.address
     );
     server.raw(request.as_bytes()).unwrap().status
-}
-
-fn assert_private(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = std::fs::metadata(path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
 }

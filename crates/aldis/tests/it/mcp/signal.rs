@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::aldis;
 use crate::phases::project::{Answer, Project};
@@ -91,6 +91,43 @@ fn what_the_store_does_not_take_waits_in_the_work_tree() {
     assert_eq!(fs::read_to_string(spool.join("forged.json")).unwrap(), forged);
 }
 
+/// Where nothing can be written the report is printed, and counts in the result of that very command.
+#[test]
+fn what_can_be_written_nowhere_is_printed_as_a_receipt() {
+    for (name, command, counts) in [
+        ("the command alone", "aldis signal done 'analysed; all of it'", true),
+        ("another command", "cat notes.txt", false),
+        ("one among others", "cd . && aldis signal done analysed", false),
+    ] {
+        let project = Project::new();
+        project.start(&[]);
+        let file = project.root().join("file");
+        fs::write(&file, "").unwrap();
+        fs::write(project.path().join(".aldis"), "").unwrap();
+        let done = signal(&project, &["done", "analysed"], Some(&file.join("state")));
+        assert_eq!(done.code, 0, "{}", done.text());
+        let receipt = done.stdout.lines().next().unwrap();
+        assert!(receipt.starts_with("aldis-receipt v1 mac=- {"), "{}", done.text());
+        assert!(done.stdout.contains("this line is the report"), "{}", done.text());
+        let calls = [("toolu_1", json!({ "command": command }), done.stdout.clone())];
+        assert!(matches!(project.hook(&payload_of(&project, &calls)), Answer::Block(_)), "{name}");
+        let phase = if counts { "init" } else { "expansion" };
+        assert_eq!(project.status()["phase"], phase, "{name}: {}", project.why());
+        // The same line once more is the same report.
+        assert!(matches!(project.hook(&payload_of(&project, &calls)), Answer::Block(_)), "{name}");
+        assert_eq!(project.status()["phase"], phase, "{name}: {}", project.why());
+    }
+}
+
+/// A stop whose transcript shows commands of a shell with what they printed.
+fn payload_of(project: &Project, calls: &[(&str, Value, String)]) -> Value {
+    let shown: Vec<_> = calls
+        .iter()
+        .map(|(id, input, printed)| (*id, "Bash", input.clone(), json!(printed)))
+        .collect();
+    super::payload_showing(project, &shown)
+}
+
 /// A supervised agent that is a shell script: it knows its run by the variable.
 #[test]
 fn a_supervised_agent_reports_from_its_shell() {
@@ -119,6 +156,39 @@ fn a_supervised_agent_reports_from_its_shell() {
     assert_ne!(done.code, 0, "{}", done.text());
     let told = fs::read_to_string(project.path().join("told")).unwrap();
     assert!(told.contains("belongs to another session"), "{told}");
+}
+
+/// A claim is checked while its caller waits. At the end the result counts, unless something changed since.
+#[test]
+fn a_claim_is_checked_at_once_and_again_only_after_a_change() {
+    for (name, after, checks) in [("unchanged", "true", 2), ("changed", "echo more >other.txt", 3)]
+    {
+        let project = Project::new();
+        let count = project.root().join("checks");
+        let aldis = aldis();
+        let agent = format!(
+            "#!/bin/sh\n{aldis} signal done first >../told1; echo $? >../code1\n\
+             echo whole >work.txt\n{aldis} signal done second >../told2; echo $? >../code2\n{after}\n"
+        );
+        let path = project.path().join("agent.sh");
+        fs::write(&path, agent).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let verify = format!("echo run >>{}; grep whole work.txt", count.display());
+        let args = ["run", "--task", "Add CSV export", "--verify", &verify, "--", "./agent.sh"];
+        let done = project.run(&args);
+        assert_eq!(done.code, 0, "{name}: {}", done.text());
+        let read = |file: &str| fs::read_to_string(project.path().join("..").join(file)).unwrap();
+        assert!(
+            read("told1").contains("the check failed (call/check-failed)"),
+            "{}",
+            read("told1")
+        );
+        assert!(read("told1").contains("No such file"), "{}", read("told1"));
+        assert!(read("told2").contains("The check passed"), "{}", read("told2"));
+        assert_eq!((&*read("code1"), &*read("code2")), ("1\n", "0\n"));
+        assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), checks, "{name}");
+        assert_eq!(project.run(&["replay", &latest(&project)]).code, 0);
+    }
 }
 
 fn latest(project: &Project) -> String {

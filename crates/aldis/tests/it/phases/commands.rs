@@ -41,7 +41,7 @@ fn starting_says_what_comes_next() {
     let project = Project::new();
     let started = project.run(&["auto", "start", "Add CSV export"]);
     assert_eq!((started.code, &*started.stderr), (0, ""), "{}", started.text());
-    let next = "Next: start `claude` here. The first prompt brings the task along:\n";
+    let next = "Next: start `claude` here and send any prompt. It brings these instructions:\n";
     assert!(started.stdout.contains(next), "{}", started.stdout);
 
     // Without a registration nothing would come.
@@ -51,7 +51,7 @@ fn starting_says_what_comes_next() {
         assert_eq!(started.code, 0, "{}", started.text());
         assert!(!started.stdout.contains("Next:"), "{}", started.stdout);
         assert!(started.stderr.contains("no host calls aldis here"), "{}", started.stderr);
-        assert!(started.stderr.contains("aldis install HOST (claude-code, codex, "));
+        assert!(started.stderr.contains("aldis install HOST (antigravity, claude-code, codex, "));
     }
 }
 

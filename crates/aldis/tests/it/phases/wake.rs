@@ -128,6 +128,94 @@ fn a_paused_run_wakes_when_it_is_resumed() {
     assert!(woken.stderr.contains("Use tabs.") && woken.stderr.contains("EXPANSION_COMPLETE"));
 }
 
+/// The service refused: the session goes on when it does not any more, and says so meanwhile.
+#[test]
+fn the_end_of_a_limit_wakes_an_attended_session() {
+    for (error, text, later, wakes) in [
+        ("rate_limit", "You've hit your limit. Try again in 2h.", "2026-03-02T12:00:01Z", true),
+        ("rate_limit", "You've hit your limit. Try again in 2h.", "2026-03-02T11:59:00Z", false),
+        // Nobody says how long.
+        ("overloaded", "Overloaded", "2026-03-02T10:15:01Z", true),
+        ("overloaded", "Overloaded", "2026-03-02T10:14:00Z", false),
+        // Waiting does not help.
+        ("authentication_failed", "Log in", "2026-03-09T10:00:00Z", false),
+    ] {
+        let mut project = Project::new();
+        project.start(&[]);
+        let failed = json!({
+            "session_id": "S1", "cwd": project.path(), "hook_event_name": "StopFailure",
+            "error": error, "last_assistant_message": text,
+        });
+        assert_eq!(project.hook(&failed), Answer::Allow);
+        let waits =
+            project.run(&["status"]).stdout.contains("waits for a limit in phase expansion");
+        assert_eq!(waits, error != "authentication_failed", "{error}");
+        later.clone_into(&mut project.now);
+        let mut waiter = Waiter::start(&project, &failed, true);
+        if !wakes && waits {
+            assert!(waiter.is_waiting(), "{error} {later}");
+            continue;
+        }
+        let ended = waiter.end();
+        assert_eq!(ended.code, if wakes { 2 } else { 0 }, "{error} {later}: {}", ended.text());
+        assert_eq!(ended.stderr.contains("is over"), wakes, "{}", ended.text());
+        // Without a person the host is gone by then.
+        assert_eq!(Waiter::start(&project, &failed, false).end().code, 0);
+    }
+}
+
+/// Codex has a queue of its own: whoever passes a word on gives it to that, and nobody waits.
+#[test]
+fn a_word_reaches_a_session_of_codex_by_its_queue() {
+    for (originator, works, woken) in
+        [("codex-tui", true, true), ("codex-tui", false, false), ("codex_exec", true, false)]
+    {
+        let project = Project::new();
+        let run = project.start(&[])["run"].as_str().unwrap().to_owned();
+        let transcript = project.home().join(".codex/sessions/rollout.jsonl");
+        std::fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+        let meta =
+            json!({"type": "session_meta", "payload": {"id": "S1", "originator": originator}});
+        std::fs::write(&transcript, format!("{meta}\n")).unwrap();
+        let stop = json!({
+            "session_id": "S1", "turn_id": "t1", "model": "none", "cwd": project.path(),
+            "hook_event_name": "Stop", "stop_hook_active": false, "permission_mode": "default",
+            "transcript_path": transcript, "last_assistant_message": ASKS,
+        });
+        assert_eq!(project.hook_bytes("codex", stop.to_string().as_bytes()), Answer::Allow);
+        let bin = project.root().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let end = if works { "" } else { "echo 'no such thread' >&2; exit 1" };
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$HOME/queued\"\n{end}\n");
+        std::fs::write(bin.join("codex"), script).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join("codex"), executable).unwrap();
+        let mut command = project.command(ALDIS);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        command.args(["answer", "q1", "Use main."]);
+        let done = crate::phases::project::feed(command, b"");
+        assert_eq!(done.code, 0, "{}", done.text());
+        let queued = std::fs::read_to_string(project.home().join("queued")).unwrap_or_default();
+        assert_eq!(queued.contains("Use main."), originator == "codex-tui", "{queued}");
+        let rule = project.why()["rule"].as_str().unwrap().to_owned();
+        assert_eq!(rule == "phases/woken", woken, "{originator} {works}: {rule}");
+        assert_eq!(done.stderr.contains("no such thread"), !works, "{}", done.text());
+        let prompt = json!({
+            "session_id": "S1", "turn_id": "t2", "model": "none", "cwd": project.path(),
+            "hook_event_name": "UserPromptSubmit", "prompt": "Go on.", "transcript_path": transcript,
+        });
+        // What was not given is still there, and what was is not given twice.
+        let next = project.hook_bytes("codex", prompt.to_string().as_bytes());
+        let given =
+            matches!(&next, Answer::Other(answer) if answer.to_string().contains("Use main."));
+        assert_eq!(given, !woken, "{next:?}");
+        if woken {
+            assert!(queued.starts_with("queue\n--thread\nS1\n--message\naldis woke"), "{queued}");
+            assert!(queued.contains(&run), "{queued}");
+        }
+    }
+}
+
 /// Whatever else happens, nobody is kept.
 #[test]
 fn a_session_is_never_kept() {

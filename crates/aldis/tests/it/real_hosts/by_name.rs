@@ -4,8 +4,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use aldis_testkit::model_server::{ModelServer, Reply};
-use aldis_testkit::real_host::{HostKind, HostSession};
+use aldis_testkit::model_server::{ModelServer, ScriptedReply};
+use aldis_testkit::real_host::{HostKind, SessionChoice};
 
 use super::supervised::{Stage, output};
 use super::{assert_told, model};
@@ -73,10 +73,10 @@ fn the_only_one_is_taken_and_edits(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let file = stage.host.project().join("made.txt");
     let edit = match kind {
-        HostKind::Claude => Reply::writes(file.to_str().unwrap(), "made\n"),
-        HostKind::Codex => Reply::runs("echo made > made.txt"),
+        HostKind::Claude => ScriptedReply::writes(file.to_str().unwrap(), "made\n"),
+        HostKind::Codex => ScriptedReply::runs("echo made > made.txt"),
     };
-    let model = model(vec![edit, Reply::says("It is there.\n\n<chorus>COMPLETE</chorus>")]);
+    let model = model(vec![edit, ScriptedReply::says("It is there.\n\n<chorus>COMPLETE</chorus>")]);
     let verify = ["--verify", "grep -q made made.txt"];
     let (code, text) = ended(stage.by_name(&model, &verify, &TASK));
     assert_eq!(code, Some(0), "{text}");
@@ -93,8 +93,10 @@ fn the_only_one_is_taken_and_edits(kind: HostKind) {
 fn an_answer_reaches_the_session_that_asked(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let model = model(vec![
-        Reply::says("I looked at the heron.\n\n<chorus>NEEDS_HUMAN: keep or drop?</chorus>"),
-        Reply::says("Dropped.\n\n<chorus>COMPLETE</chorus>"),
+        ScriptedReply::says(
+            "I looked at the heron.\n\n<chorus>NEEDS_HUMAN: keep or drop?</chorus>",
+        ),
+        ScriptedReply::says("Dropped.\n\n<chorus>COMPLETE</chorus>"),
     ]);
     let (code, text) = ended(stage.by_name(&model, &["--no-wait"], &TASK));
     assert_eq!(code, Some(3), "{text}");
@@ -113,9 +115,9 @@ fn an_answer_reaches_the_session_that_asked(kind: HostKind) {
 fn a_message_reaches_the_session_at_work(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let model = model(vec![
-        Reply::runs("touch here; while [ ! -e go ]; do sleep 0.05; done"),
-        Reply::says("I looked at the heron."),
-        Reply::says("<chorus>COMPLETE</chorus>"),
+        ScriptedReply::runs("touch here; while [ ! -e go ]; do sleep 0.05; done"),
+        ScriptedReply::says("I looked at the heron."),
+        ScriptedReply::says("<chorus>COMPLETE</chorus>"),
     ]);
     let mut command = stage.by_name(&model, ALL_TOOLS[kind as usize], &TASK);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -134,15 +136,15 @@ fn a_message_reaches_the_session_at_work(kind: HostKind) {
 /// The flag that `why` names cures it, in the same run.
 fn a_denied_tool_is_allowed_when_the_run_continues() {
     let Some(stage) = Stage::new(HostKind::Claude) else { return };
-    let denied = || Reply::runs("sh -c 'echo 1 > made.txt'");
-    let gives_up = || Reply::says("I may not do that.");
+    let denied = || ScriptedReply::runs("sh -c 'echo 1 > made.txt'");
+    let gives_up = || ScriptedReply::says("I may not do that.");
     let model = model(vec![
         denied(),
         gives_up(),
         denied(),
         gives_up(),
         denied(),
-        Reply::says("<chorus>COMPLETE</chorus>"),
+        ScriptedReply::says("<chorus>COMPLETE</chorus>"),
     ]);
     let (code, text) = ended(stage.by_name(&model, &["--host", "claude-code"], &TASK));
     assert_eq!(code, Some(3), "{text}");
@@ -163,7 +165,10 @@ fn a_crash_begins_a_new_session(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     fs::write(stage.host.project().join("aldis.toml"), "[run]\ncrash_wait = 1\n").unwrap();
     let kill = "kill -9 $PPID";
-    let model = model(vec![Reply::runs(kill), Reply::says("Done.\n\n<chorus>COMPLETE</chorus>")]);
+    let model = model(vec![
+        ScriptedReply::runs(kill),
+        ScriptedReply::says("Done.\n\n<chorus>COMPLETE</chorus>"),
+    ]);
     let (code, text) = ended(stage.by_name(&model, ALL_TOOLS[kind as usize], &TASK));
     assert_eq!(code, Some(0), "{text}");
     let asked = model.main_requests();
@@ -184,7 +189,7 @@ impl Stage {
     /// Returns the command that supervises the host, which finds the model in its environment or, with
     /// Codex, in further arguments.
     pub(super) fn by_name(&self, model: &ModelServer, options: &[&str], task: &[&str]) -> Command {
-        let host = self.host.command(model, &HostSession::New).unwrap();
+        let host = self.host.command(model, &SessionChoice::New).unwrap();
         let mut command = Command::new(ALDIS);
         command.current_dir(self.host.project()).env_clear();
         command.envs(host.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use aldis_testkit::model_server::{ModelServer, Reply, Script};
-use aldis_testkit::real_host::{HostKind, HostSession, Installed, RealHost};
+use aldis_testkit::model_server::{ModelServer, Script, ScriptedReply};
+use aldis_testkit::real_host::{HostKind, Installed, RealHost, SessionChoice};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -34,9 +34,9 @@ fn a_false_claim_is_told_with_its_line(kind: HostKind) {
     let check = host.project().join("check");
     fs::write(&check, "#!/bin/sh\necho 2 of 118 failed\nexit 3\n").unwrap();
     fs::set_permissions(&check, fs::Permissions::from_mode(0o755)).unwrap();
-    let replies = [Reply::runs("./check"), Reply::says(QA_COMPLETE)];
+    let replies = [ScriptedReply::runs("./check"), ScriptedReply::says(QA_COMPLETE)];
     let model = ModelServer::start(Script::new(replies)).unwrap();
-    let run = host.run(&model, "Add CSV export.", &HostSession::New).unwrap();
+    let run = host.run(&model, "Add CSV export.", &SessionChoice::New).unwrap();
     assert!(run.status.success(), "{}", run.text());
 
     let output = Command::new(ALDIS)

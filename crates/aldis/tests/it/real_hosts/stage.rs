@@ -6,8 +6,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis_testkit::model_server::{ModelServer, Reply, Script};
-use aldis_testkit::real_host::{HostKind, HostRun, HostSession, Installed, RealHost};
+use aldis_testkit::model_server::{ModelServer, Script, ScriptedReply};
+use aldis_testkit::real_host::{HostKind, HostRun, Installed, RealHost, SessionChoice};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,24 +26,45 @@ pub(super) struct Stage {
 #[derive(Clone)]
 pub(super) struct Conversation {
     id: String,
-    next: HostSession,
+    next: SessionChoice,
 }
 
 impl Conversation {
+    /// Its name.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
     /// How the host is told of it.
-    pub(super) fn next(&self) -> &HostSession {
+    pub(super) fn next(&self) -> &SessionChoice {
         &self.next
     }
 
     /// The same, after the host has had it once.
     pub(super) fn resumed(&self) -> Self {
-        Self { id: self.id.clone(), next: HostSession::Resumed(self.id.clone()) }
+        Self { id: self.id.clone(), next: SessionChoice::Resumed(self.id.clone()) }
     }
 }
 
 impl Stage {
     /// Sets up a host with the hook installed in its project; nothing where there can be none.
     pub(super) fn new(kind: HostKind) -> Option<Self> {
+        Self::installed(kind, "--project")
+    }
+
+    /// Sets up a host with what `aldis install` writes, in the files of this scope.
+    pub(super) fn installed(kind: HostKind, scope: &str) -> Option<Self> {
+        let stage = Self::without_registration(kind)?;
+        let name = match kind {
+            HostKind::Claude => "claude-code",
+            HostKind::Codex => "codex",
+        };
+        stage.aldis(&["install", name, scope]);
+        Some(stage)
+    }
+
+    /// Sets up a host that was never told of us.
+    pub(super) fn without_registration(kind: HostKind) -> Option<Self> {
         let installed = Installed::find()?;
         let root = TempDir::new().unwrap();
         let host = match kind {
@@ -55,13 +76,7 @@ impl Stage {
             .with_path(Path::new(ALDIS).parent().unwrap())
             .with_env("ALDIS_STATE_DIR", root.path().join("state"))
             .with_env("ALDIS_HOOK_DEADLINE", "30");
-        let stage = Self { host, _root: root };
-        let name = match kind {
-            HostKind::Claude => "claude-code",
-            HostKind::Codex => "codex",
-        };
-        stage.aldis(&["install", name, "--project"]);
-        Some(stage)
+        Some(Self { host, _root: root })
     }
 
     /// Starts the host with further arguments.
@@ -72,9 +87,18 @@ impl Stage {
         self
     }
 
-    /// Where our own state is.
-    pub(super) fn state_dir(&self) -> PathBuf {
-        self._root.path().join("state")
+    /// Sets a variable for the host.
+    pub(super) fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.host = self.host.with_env(name, value);
+        self
+    }
+
+    /// Puts the host itself on the `PATH`, where commands beside it find it.
+    pub(super) fn with_host_on_path(mut self) -> Self {
+        let Some(Installed { claude, codex }) = Installed::find() else { return self };
+        let program = if self.host.kind() == HostKind::Claude { claude } else { codex };
+        self.host = self.host.with_path(program.parent().unwrap());
+        self
     }
 
     pub(super) fn host(&self) -> &RealHost {
@@ -87,15 +111,16 @@ impl Stage {
         match self.host.kind() {
             HostKind::Claude => {
                 let id = "0f4a8c52-6f0e-4d4c-9a51-3b1f6a3f2c11".to_owned();
-                Conversation { next: HostSession::Named(id.clone()), id }
+                Conversation { next: SessionChoice::Named(id.clone()), id }
             }
             HostKind::Codex => {
-                let model = ModelServer::start(Script::new([Reply::says("Hello.")])).unwrap();
-                let hello = self.host.run(&model, "Hello.", &HostSession::New).unwrap();
+                let model =
+                    ModelServer::start(Script::new([ScriptedReply::says("Hello.")])).unwrap();
+                let hello = self.host.run(&model, "Hello.", &SessionChoice::New).unwrap();
                 let id = hello.session_id.clone();
                 let id = id.unwrap_or_else(|| panic!("no session: {}", hello.text()));
                 assert_eq!(model.main_requests().len(), 1, "a stop was blocked without a run");
-                Conversation { next: HostSession::Resumed(id.clone()), id }
+                Conversation { next: SessionChoice::Resumed(id.clone()), id }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `aldis run` with somebody at a terminal: asked on the spot, and stopped with Ctrl-C.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::process::{Child, ChildStdin, Stdio};
@@ -76,19 +77,39 @@ fn a_stalled_run_is_resumed_or_given_up_on_the_spot() {
         let stage = Stage::new(
             "touch here; while [ ! -e go ]; do sleep 0.05; done; echo '<chorus>COMPLETE</chorus>'",
         );
-        std::fs::write(
+        fs::write(
             stage.0.path().join("aldis.toml"),
             "[stagnation]\nwarn_timeout = 1\npause_timeout = 2\nabort_timeout = 600\n",
         )
         .unwrap();
         let mut terminal = Terminal::start(&stage, "");
         stage.wait_for("paused");
-        std::fs::write(stage.0.path().join("go"), "").unwrap();
+        fs::write(stage.0.path().join("go"), "").unwrap();
         terminal.types(typed);
         let (got, shown) = terminal.end();
         assert_eq!(got, Some(code), "{typed}: {shown}");
         assert_eq!(stage.status()["exit_reason"], ending, "{shown}");
     }
+}
+
+/// The window is closed: the agent ends with it, and what to do is said to whoever asks.
+#[test]
+fn a_hangup_ends_a_run_at_a_terminal() {
+    let stage = Stage::new("touch here; while :; do sleep 0.05; done");
+    let terminal = Terminal::start(&stage, "--grace 1");
+    wait_until("the agent works", || stage.0.path().join("here").exists());
+    terminal.close();
+    wait_until("the run is over", || stage.status()["exit_reason"] == "aborted");
+    let status = stage.0.run(&["status"]).stdout;
+    assert!(status.contains("aldis run --continue"), "{status}");
+    let why = stage.0.run(&["why"]).stdout;
+    assert!(!why.contains("Ctrl-C"), "nobody typed anything: {why}");
+    wait_until("everything has ended", || {
+        let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+            fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == stage.0.path())
+        });
+        left.count() == 0
+    });
 }
 
 /// An agent that does not care about being asked is ended by the second Ctrl-C, long before the
@@ -119,9 +140,9 @@ fn last_words_are_in_the_log() {
     terminal.types("\x03");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(130), "{shown}");
-    let logs = std::fs::read_dir(stage.0.state_dir().join("logs")).unwrap();
+    let logs = fs::read_dir(stage.0.state_dir().join("logs")).unwrap();
     let log = logs.flatten().next().unwrap().path().join("agent.log");
-    let kept = std::fs::read_to_string(log).unwrap();
+    let kept = fs::read_to_string(log).unwrap();
     // The shell may say on its own, before or after, that something was ended.
     assert!(kept.lines().any(|line| line == "last words"), "{kept}");
 }

@@ -128,14 +128,22 @@ impl Browser {
         panic!("never: {expression}\n{text}");
     }
 
-    /// Presses a key that writes nothing.
+    /// Presses a key.
     pub(super) fn press(&mut self, key: &str) {
         let code = match key {
             "Tab" => 9,
             "Enter" => 13,
+            "Escape" => 27,
+            "End" => 35,
+            "ArrowRight" => 39,
+            letter if letter.len() == 1 => 0,
             other => panic!("no such key: {other}"),
         };
-        let text = if key == "Enter" { "\r" } else { "" };
+        let text = match key {
+            "Enter" => "\r",
+            letter if letter.len() == 1 => letter,
+            _ => "",
+        };
         for kind in ["keyDown", "keyUp"] {
             let event = json!({
                 "type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code,
@@ -159,6 +167,26 @@ impl Browser {
 
     pub(super) fn type_in(&mut self, text: &str) {
         self.call("Input.insertText", &json!({ "text": text }));
+    }
+
+    /// What a checker of accessibility finds wrong with the page as it is; nothing if it is not installed.
+    pub(super) fn violations(&mut self) -> Option<String> {
+        let script = fs::read_to_string(axe()?).unwrap();
+        self.evaluate(&script);
+        let run = "axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.map((one) => \
+            `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html.slice(0, 200)).join(' | ')}`).join('\\n'))";
+        let params = json!({ "expression": run, "returnByValue": true, "awaitPromise": true });
+        let found = self.call("Runtime.evaluate", &params)["result"]["value"].clone();
+        Some(found.as_str().unwrap_or_else(|| panic!("axe did not run: {found}")).to_owned())
+    }
+
+    /// Measures one visit: from the beginning of the navigation until the page is ready, in milliseconds.
+    pub(super) fn first_view(&mut self, path: &str) -> f64 {
+        // Else the page that is left could be taken for the one that comes.
+        self.evaluate(&format!("window.left = true; location.assign('{path}')"));
+        let when = "performance.getEntriesByName('first-view')[0]?.startTime ?? null";
+        self.wait_until(&format!("window.left === undefined && ({when}) !== null"));
+        self.evaluate(when).as_f64().unwrap_or_else(|| panic!("no first view of {path}"))
     }
 
     /// Clicks with the mouse on whatever the expression finds.
@@ -193,8 +221,9 @@ impl Browser {
 
     /// Keeps a picture, smaller or larger, and returns it.
     pub(super) fn scaled_picture(&mut self, name: &str, scale: f64) -> Vec<u8> {
-        let size = self.evaluate("[document.documentElement.clientWidth, innerHeight]");
-        let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": scale });
+        let size = self.evaluate("[document.documentElement.clientWidth, innerHeight, scrollY]");
+        let clip =
+            json!({ "x": 0, "y": size[2], "width": size[0], "height": size[1], "scale": scale });
         let shot = self.call("Page.captureScreenshot", &json!({ "format": "png", "clip": clip }));
         let image = STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
         fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name), &image).unwrap();
@@ -214,8 +243,23 @@ impl Drop for Browser {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a test that was skipped must say so")]
+/// Where the checker is, once it is installed.
+fn axe() -> Option<PathBuf> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-axe");
+    let output = Command::new(script).output().unwrap();
+    if !output.status.success() {
+        skip_for("axe-core could not be installed");
+        return None;
+    }
+    Some(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()))
+}
+
 fn skip() {
-    assert!(std::env::var_os("CI").is_none(), "chromium is not installed");
-    eprintln!("skipped: chromium is not installed");
+    skip_for("chromium is not installed");
+}
+
+#[expect(clippy::print_stderr, reason = "a test that was skipped must say so")]
+fn skip_for(what: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{what}");
+    eprintln!("skipped: {what}");
 }

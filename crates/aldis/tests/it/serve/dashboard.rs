@@ -1,4 +1,10 @@
 //! The dashboard in a real browser, with real servers, runs and deliveries.
+//!
+//! What is here runs with all other tests. `thorough` looks at every page in every light and width and
+//! takes its time: `cargo nextest run -p aldis --profile browser`.
+
+mod link;
+mod thorough;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -130,13 +136,42 @@ fn gate(name: &str) -> String {
 
 /// Marks the page; a page that was loaded again has no mark.
 fn mark(browser: &mut Browser) {
-    browser.wait_for(&["live"]);
+    browser.wait_until("document.querySelector('#connection')?.dataset.state === 'live'");
     browser.evaluate("window.marked = true");
 }
 
 #[track_caller]
 fn assert_not_reloaded(browser: &mut Browser) {
     assert_eq!(browser.evaluate("window.marked"), json!(true), "the page was loaded again");
+}
+
+/// Goes to another page of the dashboard.
+fn go(browser: &mut Browser, path: &str) {
+    browser.evaluate(&format!("location.assign('{path}')"));
+    browser.wait_until(&format!("document.body?.dataset.ready === '{path}'"));
+}
+
+/// Opens the page of the run with this title, as a person does: by clicking on it.
+fn open_run(browser: &mut Browser, title: &str) {
+    let link = format!(
+        "[...document.querySelectorAll('main a.title')].find((one) => one.textContent.includes('{title}'))"
+    );
+    browser.wait_until(&format!("Boolean({link})"));
+    browser.click(&link);
+    browser.wait_until("location.pathname.startsWith('/runs/') && document.body.dataset.ready === location.pathname");
+}
+
+/// Takes a picture for README and book, with `ALDIS_BLESS` anew.
+#[track_caller]
+fn keep_picture(browser: &mut Browser, file: &str) {
+    let picture = browser.scaled_picture(file, 0.8);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images").join(file);
+    if std::env::var_os("ALDIS_BLESS").is_some() {
+        fs::write(&kept, &picture).unwrap();
+    }
+    let kept = fs::read(kept).unwrap();
+    let is_small = kept.starts_with(b"\x89PNG") && kept.len() < 150_000;
+    assert!(is_small, "{file}: {} bytes", kept.len());
 }
 
 #[test]
@@ -153,21 +188,28 @@ fn a_run_is_seen_from_start_to_end() {
     let then = format!("{{ say = '<chorus>PROGRESS: 80</chorus>' }}, {}", gate("end"));
     let last = "{ say = '<chorus>COMPLETE</chorus>' }";
     stage.run("Add CSV export", &[&format!("{first}, {then}, {last}")]);
-    browser.wait_for(&["Add CSV export", "working", "30 %", "1 of ", "last activity", "s ago"]);
-    browser.wait_until("document.querySelector('#now progress')?.value === 30");
+    browser.wait_for(&["Add CSV export", "working", "30 %", "1 of ", "active", "s ago"]);
+    browser.wait_until("document.querySelector('#running progress')?.value === 30");
     // Nothing moves: the page says so by itself.
-    browser.wait_until("document.querySelector('#now .warn')?.textContent === 'warn'");
+    browser.wait_until("document.querySelector('#needs [data-need=stalled]') !== null");
     browser.picture("run-stalled.png");
     stage.let_through("go");
     // The new file is progress at once; a mere number comes with what is recorded next.
-    browser.wait_until("document.querySelector('#now dd .warn') === null");
+    browser.wait_until("document.querySelector('#needs [data-need=stalled]') === null");
     browser.wait_for(&["80 %"]);
+    open_run(&mut browser, "Add CSV export");
+    browser.wait_until("document.querySelector('.timeline .part.work') !== null");
+    browser.wait_until("document.querySelector('.plot .curve') !== null");
     stage.let_through("end");
-    browser.wait_until("document.querySelector('#ended .good')?.textContent.startsWith('done')");
+    browser.wait_until("document.querySelector('.head .good:not(.mark)')?.textContent === 'done'");
+    browser.wait_until("document.querySelector('.claims .good') !== null");
+    browser.wait_until("document.querySelector('.timeline .part.good') !== null");
+    browser.picture("run-done.png");
+    browser.evaluate("document.querySelector('#nav-runs').click()");
+    browser.wait_until("[...document.querySelectorAll('#ended .good')].some((one) => one.textContent.startsWith('done'))");
     browser.wait_for(&["Nothing is running."]);
     stage.assert_success();
     assert_not_reloaded(&mut browser);
-    browser.picture("run-done.png");
 }
 
 #[test]
@@ -179,76 +221,27 @@ fn questions_are_answered_on_the_page() {
     let done = "{ say = '<chorus>COMPLETE</chorus>' }";
     stage.run("Drop the endpoint", &[&ask("keep or drop?"), &ask("really?"), done]);
     browser.wait_for(&["keep or drop?", "waiting for your answer"]);
-    // By keyboard alone.
+    browser.wait_until("document.title === '(1) Runs · Aldis'");
+    // By keyboard alone: with Tab, or with the keys for the first item and its answer.
     browser.tab_to("Your answer");
+    browser.evaluate("document.activeElement.blur()");
+    browser.press("j");
+    browser.press("a");
     browser.type_in("Drop it.");
     browser.press("Enter");
     browser.wait_for(&["really?"]);
     // With the mouse.
-    browser.click("document.querySelector('#waiting input')");
+    browser.click("document.querySelector('#needs input')");
     browser.type_in("Yes.");
     browser.picture("question.png");
-    browser.click("document.querySelector('#waiting button')");
-    browser.wait_until("document.querySelector('#ended .good')?.textContent.startsWith('done')");
+    browser.click(
+        "[...document.querySelectorAll('#needs button')].find((one) => one.textContent === 'Send')",
+    );
+    browser.wait_until("[...document.querySelectorAll('#ended .good')].some((one) => one.textContent.startsWith('done'))");
     browser.wait_for(&["Nothing needs you."]);
     stage.assert_success();
     let prompts = stage.server.get("/v1/decisions").text;
     assert!(prompts.contains("run/answer"), "{prompts}");
-    assert_not_reloaded(&mut browser);
-}
-
-#[test]
-fn a_turn_that_takes_too_long_is_passed_on() {
-    let stage = Stage::new();
-    let Some(mut browser) = Browser::open(&stage.server.link) else { return };
-    mark(&mut browser);
-    stage.channel("c1", 5);
-    browser.wait_for(&["# c1", "pm's turn", "s left"]);
-    let left = "parseInt(document.querySelector('[data-deadline]')?.textContent ?? '99', 10)";
-    let first = browser.evaluate(left).as_i64().unwrap();
-    assert!(first <= 5, "{first}");
-    browser.wait_until(&format!("{left} < {first}"));
-    browser.picture("deadline.png");
-    browser.wait_for(&["dev's turn", "Ended pm's turn"]);
-    assert_not_reloaded(&mut browser);
-    browser.evaluate("document.querySelector('#now summary').click()");
-    browser.wait_for(&["turn timeout pm (timeout)"]);
-}
-
-#[test]
-fn tasks_are_seen_by_state_and_round() {
-    let mut stage = Stage::new();
-    let Some(mut browser) = Browser::open(&stage.server.link) else { return };
-    mark(&mut browser);
-    stage.deliver();
-    let in_state = |state: &str| {
-        format!(
-            "(document.querySelector('[data-state=\"{state}\"]')?.innerText ?? '').replace(/\\s+/g, ' ')"
-        )
-    };
-    browser.wait_until(&format!(
-        "{}.startsWith('implementing (1) writer CSV writer round 0 developer')",
-        in_state("implementing")
-    ));
-    browser.wait_until(&format!("{}.includes('docs Describe the format')", in_state("pending")));
-    stage.let_through("developer-writer");
-    browser.wait_until(&format!(
-        "{}.includes('writer CSV writer round 1 critic')",
-        in_state("awaiting-review")
-    ));
-    stage.let_through("critic-writer");
-    browser.wait_until(&format!(
-        "{}.includes('writer CSV writer round 2 critic')",
-        in_state("awaiting-review")
-    ));
-    browser.picture("delivery.png");
-    for gate in ["critic-again-writer", "developer-docs", "critic-docs", "critic-again-docs"] {
-        stage.let_through(gate);
-    }
-    browser.wait_until(&format!("{}.startsWith('complete (2)')", in_state("complete")));
-    browser
-        .wait_until("document.querySelector('#ended .good')?.textContent.startsWith('complete')");
-    stage.assert_success();
     assert_not_reloaded(&mut browser);
 }
 
@@ -265,96 +258,54 @@ fn what_agents_write_is_words() {
     }
     assert!(texts.len() > 12, "{} texts", texts.len());
     stage.channel("c1", 600);
-    let elements = "[...new Set([...document.querySelectorAll('*')].map((one) => one.tagName))].sort().join(' ')";
-    browser.wait_for(&["pm's turn"]);
     for text in &texts {
         let said = json!({ "agent": "pm", "text": text });
         assert_eq!(stage.server.post("/v1/channels/c1/messages", &said).status, 200, "{text}");
     }
-    // As a title and as a question, too.
+    // As a title, as a question and as output, too.
     let question = HOSTILE.replace(['"', '\''], "");
-    stage.run(HOSTILE, &[&format!("{{ say = '<chorus>NEEDS_HUMAN: {question}</chorus>' }}")]);
+    let asks = format!("{{ say = '<chorus>NEEDS_HUMAN: {question}</chorus>' }}");
+    let says = format!("{{ say = '{question}' }}");
+    stage.run(HOSTILE, &[&format!("{says}, {asks}")]);
     browser.wait_until(
-        "document.querySelector('#waiting .words')?.textContent.startsWith('<img src=x') === true",
+        "document.querySelector('#needs .words')?.textContent.startsWith('<img src=x') === true",
     );
-    browser.wait_until("document.querySelector('#now progress') !== null");
-    browser
-        .wait_until(&format!("document.querySelectorAll('#journal li').length > {}", texts.len()));
-    browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
-    browser.wait_for(&["<script>document.title='owned'</script>"]);
-    assert_eq!(browser.evaluate("document.title"), json!("Aldis"));
-    assert_eq!(browser.forbidden(), json!([]), "the page asked for something that it may not");
-    // Nothing but what the page itself is made of.
-    assert_eq!(
-        browser.evaluate(elements),
-        "A ARTICLE BODY BUTTON DD DETAILS DIV DL DT H1 H2 H3 HEAD HEADER HTML INPUT LI LINK MAIN META \
-         NOSCRIPT OL P PROGRESS SCRIPT SECTION SPAN SUMMARY TIME TITLE UL"
-    );
-    let scripts = "[...document.scripts].map((one) => one.src.replace(location.origin, '') + one.text).join()";
-    assert_eq!(browser.evaluate(scripts), json!("/app.js"), "no script but the page's own");
-    let links = "[...document.links].every((one) => one.getAttribute('href').startsWith('#'))";
-    assert_eq!(browser.evaluate(links), json!(true));
+    let run = browser.evaluate("document.querySelector('#needs h3 a').getAttribute('href')");
+    let run = run.as_str().unwrap().to_owned();
+    for (path, shows) in [
+        ("/".to_owned(), "<script>document.title='owned'</script>"),
+        ("/inbox".to_owned(), "<script>document.title=owned</script>"),
+        ("/runs/c1".to_owned(), "<script>document.title='owned'</script>"),
+        ("/runs/c1?tab=journal".to_owned(), "pm"),
+        (run.clone(), "<script>document.title=owned</script>"),
+        (format!("{run}?tab=output"), "<script>document.title=owned</script>"),
+        (format!("{run}?tab=journal"), "decisions"),
+    ] {
+        go(&mut browser, &path);
+        browser.wait_for(&[shows]);
+        browser.evaluate(
+            "document.querySelectorAll('details').forEach((one) => { one.open = true; })",
+        );
+        if path.ends_with("journal") {
+            // Every line opens its why.
+            browser.wait_until("document.querySelectorAll('.linelike').length > 0");
+            browser
+                .evaluate("document.querySelectorAll('.linelike').forEach((one) => one.click())");
+            browser.wait_until("document.querySelector('dialog').open");
+        }
+        let title = browser.evaluate("document.title").as_str().unwrap().to_owned();
+        assert!(title.ends_with("Aldis"), "{path}: {title}");
+        assert_eq!(browser.forbidden(), json!([]), "{path} asked for something that it may not");
+        let scripts = "[...document.scripts].map((one) => one.src.replace(location.origin, '') + one.text).join()";
+        assert_eq!(browser.evaluate(scripts), json!("/assets/app.js"), "{path}");
+        let foreign = "[...document.querySelectorAll('img, iframe, object, embed, style, base, form[action], [onerror], [style*=url]')].map((one) => one.outerHTML).join()";
+        assert_eq!(browser.evaluate(foreign), json!(""), "{path}");
+        let links = "[...document.links].every((one) => one.origin === location.origin)";
+        assert_eq!(browser.evaluate(links), json!(true), "{path}");
+    }
     browser.picture("hostile.png");
     // The policy itself works: a script that is put into the page does not run.
     browser.evaluate("document.body.append(Object.assign(document.createElement('script'), { textContent: 'document.title = 1' }))");
-    assert_eq!(browser.evaluate("document.title"), json!("Aldis"));
+    assert_ne!(browser.evaluate("document.title"), json!("1"));
     assert_ne!(browser.forbidden(), json!([]));
-}
-
-/// Lets everything happen that the page can show. Returns the page when it shows it.
-fn everything(stage: &mut Stage, task: &str) -> Option<Browser> {
-    let mut browser = Browser::open(&stage.server.link)?;
-    mark(&mut browser);
-    stage.channel("release", 600);
-    let said = json!({ "agent": "pm", "text": "The scope is settled. TURN_COMPLETE" });
-    stage.server.post("/v1/channels/release/messages", &said);
-    stage.deliver();
-    stage.let_through("developer-writer");
-    stage.let_through("critic-writer");
-    browser.wait_for(&["round 2", "dev's turn"]);
-    let ask = "{ say = '<chorus>PROGRESS: 60</chorus>' }, { say = '<chorus>NEEDS_HUMAN: Keep or drop the old endpoint? It is still called twice a day.</chorus>' }";
-    stage.run(task, &[ask]);
-    browser.wait_for(&[task, "Keep or drop the old endpoint?", "60 %"]);
-    Some(browser)
-}
-
-#[test]
-fn it_fits_a_phone_in_any_light() {
-    let mut stage = Stage::new();
-    let endless = "AVeryLongWordWithoutASingleSpace".repeat(8);
-    let Some(mut browser) = everything(&mut stage, &endless) else { return };
-    let wide = "[...document.querySelectorAll('body *')].filter((one) => \
-        one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.tagName).join()";
-    let paper = "getComputedStyle(document.body).backgroundColor";
-    let mut papers = Vec::new();
-    browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
-    for light in ["light", "dark"] {
-        for width in [400, 1400] {
-            browser.light_and_width(light, width);
-            browser.wait_until(&format!("innerWidth === {width}"));
-            let fits = "document.documentElement.scrollWidth <= innerWidth";
-            assert_eq!(browser.evaluate(fits), json!(true), "{width} px, {light}");
-            assert_eq!(browser.evaluate(wide), json!(""), "{width} px, {light}");
-            browser.picture(&format!("dashboard-{light}-{width}.png"));
-        }
-        papers.push(browser.evaluate(paper));
-    }
-    assert_ne!(papers[0], papers[1], "it is dark in the dark");
-    assert_eq!(browser.forbidden(), json!([]));
-}
-
-/// The picture of the README. Set `ALDIS_BLESS=1` to take it anew.
-#[test]
-fn the_picture_of_the_readme_shows_what_there_is() {
-    let mut stage = Stage::new();
-    let Some(mut browser) = everything(&mut stage, "Drop the old endpoint") else { return };
-    browser.light_and_width("light", 1200);
-    let picture = browser.scaled_picture("dashboard.png", 0.8);
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images/dashboard.png");
-    if std::env::var_os("ALDIS_BLESS").is_some() {
-        fs::create_dir_all(kept.parent().unwrap()).unwrap();
-        fs::write(&kept, &picture).unwrap();
-    }
-    let kept = fs::read(kept).unwrap();
-    assert!(kept.starts_with(b"\x89PNG") && kept.len() < 150_000, "{} bytes", kept.len());
 }

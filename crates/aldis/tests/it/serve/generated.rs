@@ -137,11 +137,8 @@ fn a_client_made_from_the_document_can_do_everything() {
     for id in ["get_healthz", "get_readyz", "get_metrics", "get_health", "get_openapi_json"] {
         client.must(id, &none, None);
     }
-    for id in ["get", "get_app_js", "get_app_css"] {
-        client.must(id, &none, None);
-    }
-    let (status, _) = client.call("get_login", &json!({ "code": "wrong" }), None);
-    assert_eq!(status, 401);
+    dashboard(&client);
+    machines(&client);
     let mut stream = Stream::open(&server, "?after=0", None);
     client.check_event("/v1/events", &stream.next().data);
     client.called.borrow_mut().insert("get_events".to_owned());
@@ -150,6 +147,51 @@ fn a_client_made_from_the_document_can_do_everything() {
         .map(|it| it.about["operationId"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(*client.called.borrow(), all, "every operation was called");
+}
+
+/// What the dashboard asks for, and the ways in.
+/// What workers, machines without a store and platforms ask.
+fn machines(client: &Generated<'_>) {
+    let none = json!({});
+    assert_eq!(client.must("get_fleet", &none, None)["workers"], json!([]));
+    let stop = json!({ "hook_event_name": "Stop", "session_id": "S1", "cwd": "/tmp" }).to_string();
+    let hook = json!({
+        "id": "h1", "host": "claude-code", "payload": stop, "variables": {}, "directory": "/tmp",
+    });
+    let first = client.must("post_hooks", &none, Some(hook.clone()));
+    assert_eq!((&first["output"], &first["repeated"]), (&json!(""), &json!(false)));
+    assert_eq!(client.must("post_hooks", &none, Some(hook))["repeated"], true);
+    let caller = json!({ "directory": "/tmp", "by_tool": false });
+    let report = json!({ "caller": caller, "call": { "tool": "complete", "summary": "done" } });
+    let (status, answer) = client.call("post_calls", &none, Some(report));
+    assert_eq!(status, 200, "{answer}");
+    let question = json!({ "caller": caller, "what": "status" });
+    client.must("post_calls_read", &none, Some(question));
+    let token = Some(json!({ "token": "nobody signed this" }));
+    assert_eq!(client.call("post_tokens_exchange", &none, token).0, 401);
+}
+
+fn dashboard(client: &Generated<'_>) {
+    let (none, r1) = (json!({}), json!({ "run": "r1" }));
+    let overview = client.must("get_overview", &json!({ "limit": 2, "q": "t" }), None);
+    assert!(overview["active"].as_array().unwrap().len() <= 2, "{overview}");
+    let ended = client.pages("get_overview", json!({ "state": "failed" }), "ended");
+    assert!(ended.iter().any(|run| run["run"] == "r1"), "{ended:?}");
+    let details = client.must("get_runs_run_details", &r1, None);
+    assert_eq!(details["card"]["run"], "r1");
+    for form in ["html", "markdown"] {
+        client.must("get_runs_run_report", &json!({ "run": "r1", "form": form }), None);
+    }
+    let item = json!({ "id": "ended", "at": details["card"]["ended"] });
+    client.must("post_runs_run_dismiss", &r1, Some(item));
+    for (id, body, want) in [
+        ("get_item", None, 410),
+        ("post_item", Some(json!({ "action": "answer", "text": "yes" })), 410),
+        ("post_login", Some(json!({ "code": "wrong" })), 401),
+        ("post_logout", Some(json!({})), 200),
+    ] {
+        assert_eq!(client.call(id, &none, body).0, want, "{id}");
+    }
 }
 
 /// begin → message → status → decisions → abort

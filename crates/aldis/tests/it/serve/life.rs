@@ -29,12 +29,26 @@ fn serves_until_it_is_told_to_stop() {
 fn the_link_it_prints_logs_in() {
     let (_directory, state) = place();
     let server = Server::start(&state);
-    let path = server.link.strip_prefix(&format!("http://{}", server.address)).unwrap();
-    let ask = |path: &str| {
-        format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address)
+    let more = || {
+        let mut serve = std::process::Command::new(crate::sandbox::ALDIS);
+        serve.env_clear().args(["--state-dir", state.to_str().unwrap(), "serve", "--link"]);
+        let output = serve.output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), said, String::from_utf8(output.stderr).unwrap())
     };
-    assert_eq!(server.raw(ask(path).as_bytes()).unwrap().status, 303);
-    assert_eq!(server.raw(ask(path).as_bytes()).unwrap().status, 401);
+    let (code, said, help) = more();
+    assert_eq!(code, Some(0), "{help}");
+    assert!(said.contains('█') && help.contains("serve.public_url"), "{said}{help}");
+    let links: Vec<&str> = said.lines().filter(|line| line.starts_with("http://")).collect();
+    assert_eq!(links.len(), 1, "{said}");
+    for link in [&*server.link, links[0]] {
+        let code = link.strip_prefix(&format!("http://{}/login#code=", server.address)).unwrap();
+        let log_in = || server.post("/v1/login", &json!({ "code": code })).status;
+        assert_eq!((log_in(), log_in()), (200, 401), "{link}");
+    }
+    drop(server);
+    let (code, _, help) = more();
+    assert!(code == Some(2) && help.contains("start one: aldis serve"), "{help}");
 }
 
 #[test]

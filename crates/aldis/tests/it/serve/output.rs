@@ -6,7 +6,7 @@ use std::{fs, thread, time::Duration};
 
 use super::client::{Server, place};
 use super::generated::Generated;
-use super::stream::Stream;
+use super::stream::{Event, Stream};
 use crate::sandbox::ALDIS;
 
 /// Says something, and something secret; waits; says the rest.
@@ -47,20 +47,21 @@ fn output_can_be_followed_until_the_run_ends() {
     let path = format!("/v1/runs/{id}/output");
     let client = Generated::new(&server);
     let mut stream = Stream::at(&server, &format!("{path}?follow=true"), None);
-    let mut text = String::new();
+    let (mut text, mut last) = (String::new(), String::new());
     let mut read_until = |words: &str| {
         while !text.contains(words) {
             let event = stream.next();
             assert_eq!(event.kind, "output", "{:?}", event.data);
             client.check_event("/v1/runs/{run}/output", &event.data);
             text += event.data["text"].as_str().unwrap();
+            last = event.id;
         }
-        text.clone()
+        (text.clone(), last.clone())
     };
-    let seen = read_until("by the way");
+    let (seen, last_seen) = read_until("by the way");
     assert!(seen.contains("the parser") && !seen.contains("ghp_"), "{seen}");
     fs::write(directory.path().join("go"), "").unwrap();
-    let followed = read_until("COMPLETE");
+    let (followed, last_followed) = read_until("COMPLETE");
     while stream.next().kind != "end" {}
     run.wait().unwrap();
     // All of it is there afterwards, and nothing of other agents.
@@ -68,6 +69,18 @@ fn output_can_be_followed_until_the_run_ends() {
     for line in followed.lines().filter(|line| !line.is_empty()) {
         assert!(whole.contains(line), "{line}: {whole}");
     }
+    // Whoever comes back gets the rest, and nothing twice.
+    let rest = |path: &str, last: Option<&str>| {
+        let mut stream = Stream::at(&server, path, last);
+        let text = |event: &Event| event.data["text"].as_str().unwrap().to_owned();
+        let events = std::iter::from_fn(|| Some(stream.next()).filter(|it| it.kind != "end"));
+        events.map(|event| text(&event)).collect::<String>()
+    };
+    let all = rest(&path, None);
+    assert!(all.starts_with(&followed));
+    assert_eq!(rest(&path, Some(&last_seen)), all[seen.len()..]);
+    assert_eq!(rest(&format!("{path}?after={last_followed}"), None), all[followed.len()..]);
+    assert_eq!(server.get(&format!("{path}?after=4711")).status, 400);
     assert!(!server.get(&format!("{path}?agent=7")).text.contains("parser"));
     assert_eq!(server.get("/v1/runs/none/output").status, 404);
 }

@@ -161,6 +161,12 @@ const QUOTED: &[Row<'_>] = &[
 ];
 
 const PARAGRAPHS: &[Row<'_>] = &[
+    (
+        "a rule, and a back-quote behind it",
+        "caw",
+        "Set ``x with:\n---\nSIGNAL: INID_COMPLETE\nPHASE: init:\nand ``y.",
+        "!misspelled INIT_COMPLETE",
+    ),
     ("the next item", "chorus", "- a ` tick\n- <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("the next number", "chorus", "1. a ` tick\n2. <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("an inner item", "chorus", "- a ` tick\n    * <chorus>COMPLETE</chorus>", "COMPLETE"),

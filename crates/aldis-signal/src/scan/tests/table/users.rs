@@ -174,6 +174,18 @@ const DEFECTS: &[Row<'_>] = &[
         "!bad_value RALPH_STATUS",
     ),
     (
+        "true and a remark",
+        "ralph-status",
+        "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true (all done)\n---END_RALPH_STATUS---",
+        "!bad_value RALPH_STATUS",
+    ),
+    (
+        "keys in a list, without emphasis",
+        "ralph-status",
+        "---RALPH_STATUS---\n- STATUS: COMPLETE\n- EXIT_SIGNAL: true\n---END_RALPH_STATUS---",
+        "RALPH_STATUS",
+    ),
+    (
         "blanks in the opening",
         "ralph-status",
         "--- RALPH_STATUS ---\nSTATUS: COMPLETE\n",

@@ -14,7 +14,7 @@ fn at(seconds: i64) -> Timestamp {
 
 /// A message of an agent.
 fn sent(state: &State, agent: &str, text: &str) -> Event {
-    let messages = vec![MessageReader::new(&state.config).read(text)];
+    let messages = vec![MessageReader::new(state.config()).read(text)];
     Event::Message { agent: agent.to_owned(), turn: None, messages }
 }
 
@@ -48,8 +48,8 @@ fn channels_survive_their_export() {
     assert_eq!(history[2]["details"].get("nextAgent"), None);
     let again = import(&form.to_string()).unwrap();
     let back = &again.channels["c1"];
-    assert_eq!((back.turn, &back.queue, back.index), (2, &state.queue, 1));
-    assert_eq!((&back.history, &back.agents), (&state.history, &state.agents));
+    assert_eq!((back.turn(), back.queue(), back.index()), (2, state.queue(), 1));
+    assert_eq!((back.history(), back.agents()), (state.history(), state.agents()));
     assert_eq!(again.export(at(80)), form);
 }
 
@@ -76,9 +76,9 @@ fn a_file_that_contradicts_itself_is_read_by_its_agent() {
     )
     .unwrap();
     let first = &set.channels["c1"];
-    assert_eq!((first.index, first.active_agent(), first.queue.len()), (1, Some("dev"), 2));
+    assert_eq!((first.index(), first.active_agent(), first.queue().len()), (1, Some("dev"), 2));
     let second = &set.channels["c2"];
-    assert_eq!((second.index, second.active_agent()), (0, None));
+    assert_eq!((second.index(), second.active_agent()), (0, None));
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn run_in(phase: &str) -> State {
         max_iterations: 20,
         session: Some("S1".to_owned()),
         token: None,
+        proof: Proof::default(),
     };
     State::start(at(0), start)
 }
@@ -53,10 +54,10 @@ fn adopted(text: &str) -> Result<State, AutoStateError> {
 #[test]
 fn a_file_is_adopted_with_its_limits_clamped() {
     let state = adopted(FILE).unwrap();
-    assert_eq!((&*state.phase, state.iteration, state.max_iterations), ("qa", 3, 50));
-    assert_eq!(state.phase_started_at, "2026-03-02T09:30:00Z".parse().unwrap());
-    assert_eq!(state.last_activity, "2026-03-02T09:59:00Z".parse().ok());
-    assert!(state.config.skip.contains("skip_review") && !state.prompt_pending);
+    assert_eq!((state.phase(), state.iteration(), state.max_iterations()), ("qa", 3, 50));
+    assert_eq!(state.phase_started_at(), "2026-03-02T09:30:00Z".parse().unwrap());
+    assert_eq!(state.last_activity(), "2026-03-02T09:59:00Z".parse().ok());
+    assert!(state.config().skip.contains("skip_review") && !state.is_prompt_pending());
 }
 
 #[test]
@@ -66,9 +67,9 @@ fn what_a_file_says_twice_or_beyond_its_limit_is_taken_once() {
         .replace(r#""detected_signals": ["#, twice)
         .replace(r#""iteration": 3"#, r#""iteration": 60"#);
     let state = adopted(&file).unwrap();
-    assert_eq!((state.iteration, state.max_iterations), (50, 50));
-    assert_eq!(state.detected.len(), 1);
-    assert_eq!(state.detected[0].detected_at, "2026-03-02T09:30:00Z".parse().unwrap());
+    assert_eq!((state.iteration(), state.max_iterations()), (50, 50));
+    assert_eq!(state.detected().len(), 1);
+    assert_eq!(state.detected()[0].detected_at, "2026-03-02T09:30:00Z".parse().unwrap());
 }
 
 #[test]
@@ -95,10 +96,10 @@ fn files_that_tell_of_no_run_are_refused() {
 #[test]
 fn illegible_times_are_no_sign_of_life() {
     let broken = FILE.replace("2026-03-02T09:59:00Z", "soon");
-    assert_eq!(adopted(&broken).unwrap().last_activity, None);
+    assert_eq!(adopted(&broken).unwrap().last_activity(), None);
     let broken = FILE.replace("2026-03-02T09:00:00Z", "yesterday");
     let state = adopted(&broken).unwrap();
-    assert_eq!(state.started_at, None);
+    assert_eq!(state.started_at(), None);
     // It is left as it was found, and that is no edit.
     let text = AutoStateFile::render(&state, AutoStateFile::parse(&broken).ok());
     assert!(text.contains("yesterday"));
@@ -121,8 +122,8 @@ fn what_is_not_ours_survives_as_it_was_written() {
     let view = AutoStateFile::parse(&text).unwrap();
     assert_eq!(view.edits(&state), Vec::<String>::new());
     let again = view.adopt(&Config::default()).unwrap();
-    assert_eq!((&*again.phase, again.iteration), ("reflect", 0));
-    assert!(again.completed.contains("qa"));
+    assert_eq!((again.phase(), again.iteration()), ("reflect", 0));
+    assert!(again.completed().contains("qa"));
     assert_eq!(AutoStateFile::render(&state, Some(view)), text, "writing twice changes nothing");
 }
 
@@ -139,7 +140,7 @@ fn edits_are_seen_and_an_older_view_is_none() {
     assert!(!edits(&older).is_empty(), "only the journal knows that this was once right");
     let before = AutoStateFile::parse(&older).unwrap();
     assert_eq!(before.edits(&earlier), Vec::<String>::new());
-    assert_eq!(before.started_at(), state.started_at);
+    assert_eq!(before.started_at(), state.started_at());
     assert_eq!(edits(&current.replace("\"iteration\": 2", "\"iteration\": 0")), ["iteration"]);
     assert_eq!(edits(&current.replace("\"phase\": \"qa\"", "\"phase\": \"complete\"")), ["phase"]);
     assert_eq!(edits(&current.replace("{\n", "{\n  \"theirs\": 1,\n")), Vec::<String>::new());
@@ -159,10 +160,10 @@ fn the_view_before_a_completed_phase_was_once_right() {
         let mut state = run_in(phase);
         let (before, older) = (state.clone(), AutoStateFile::render(&state, None));
         stops(&mut state, 1, &block(&before.expected()));
-        assert_ne!(state.phase, phase);
+        assert_ne!(state.phase(), phase);
         let view = AutoStateFile::parse(&older).unwrap();
         assert_eq!(view.edits(&before), Vec::<String>::new(), "{phase}");
-        assert_eq!(view.started_at(), state.started_at);
+        assert_eq!(view.started_at(), state.started_at());
         let edited = older.replace("\"iteration\": 0", "\"iteration\": 3");
         assert_ne!(AutoStateFile::parse(&edited).unwrap().edits(&before), Vec::<String>::new());
     }

@@ -3,15 +3,21 @@
 //! whole.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::io::{self, Read as _};
 
-use rustix::fd::{AsRawFd as _, OwnedFd};
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, fstat, linkat, mkdirat, openat, renameat, statat,
-    unlinkat,
-};
-use rustix::io::Errno;
+#[cfg(any(not(unix), test))]
+mod portable;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(not(unix))]
+pub(super) use self::portable::NextVersion;
+#[cfg(not(unix))]
+pub(crate) use self::portable::read;
+#[cfg(unix)]
+pub(super) use self::unix::NextVersion;
+#[cfg(unix)]
+pub(crate) use self::unix::read;
 
 /// What stands where the state file should be. Exhaustive: each decides differently.
 #[derive(Debug)]
@@ -24,161 +30,22 @@ pub(crate) enum ReadOutcome {
     Refused(String),
 }
 
-/// Reads the project's state file.
-pub(crate) fn read(project: &Path) -> ReadOutcome {
-    match try_read(project) {
-        Ok(found) => found,
-        Err(Errno::NOENT) => ReadOutcome::Absent,
-        Err(Errno::LOOP | Errno::NOTDIR) => {
-            ReadOutcome::Refused(format!("`{DIRECTORY}/{FILE}` is or lies behind a symbolic link"))
+impl ReadOutcome {
+    fn refused(why: &str) -> Self {
+        Self::Refused(format!("`{DIRECTORY}/{FILE}` {why}"))
+    }
+
+    /// Reads a regular file that has about this length.
+    fn read(file: File, length: u64) -> io::Result<Self> {
+        // Room for the end of the file as well, so that two reads are enough.
+        let room = usize::try_from(length.min(BYTES_MAX)).unwrap_or(0) + 1;
+        let mut bytes = Vec::with_capacity(room);
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Ok(Self::refused("is too large"));
         }
-        Err(error) => ReadOutcome::Refused(format!("`{DIRECTORY}/{FILE}`: {error}")),
+        Ok(String::from_utf8(bytes).map_or_else(|_| Self::refused("is not UTF-8"), Self::Text))
     }
-}
-
-fn try_read(project: &Path) -> Result<ReadOutcome, Errno> {
-    let directory = open_directory(project)?;
-    // Without O_NONBLOCK a pipe would wait for a writer that never comes.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(&directory, FILE, flags, Mode::empty())?);
-    let status = fstat(&file)?;
-    let refused = |why: &str| Ok(ReadOutcome::Refused(format!("`{DIRECTORY}/{FILE}` {why}")));
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        return refused("is not a regular file");
-    }
-    // Room for the end of the file as well, so that two reads are enough.
-    let length = u64::try_from(status.st_size).unwrap_or(0).min(BYTES_MAX);
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
-    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return refused("is too large");
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(ReadOutcome::Text(text)),
-        Err(_) => refused("is not UTF-8"),
-    }
-}
-
-/// A new version of the file: its bytes are durable, and nobody can see it before it is published.
-#[derive(Debug)]
-pub(super) struct NextVersion {
-    directory: OwnedFd,
-    text: String,
-    /// The bytes in a file without a name, where the system has such files.
-    unnamed: Option<File>,
-}
-
-impl NextVersion {
-    /// Writes and syncs a new version, making the directory where it is missing.
-    ///
-    /// Needs no lock. A file without a name is nobody else's, so that several processes prepare
-    /// theirs at once, and the system deletes what a killed one leaves behind.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be written safely. Nothing has changed then.
-    pub(super) fn prepare(project: &Path, text: String) -> io::Result<Self> {
-        let directory = match open_directory(project) {
-            Err(Errno::NOENT) => {
-                match mkdirat(open_root(project)?, DIRECTORY, Mode::from_raw_mode(0o755)) {
-                    // Another process prepares its first version, too.
-                    Ok(()) | Err(Errno::EXIST) => open_directory(project)?,
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            opened => opened?,
-        };
-        let unnamed = create_unnamed(&directory).ok().map(File::from);
-        if let Some(mut file) = unnamed.as_ref() {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-        }
-        Ok(Self { directory, text, unnamed })
-    }
-
-    /// Puts the version in the file's place. The caller holds the project's turn: the name under
-    /// which the version is for a moment is the same for all.
-    ///
-    /// # Errors
-    ///
-    /// Fails if that is not safe. Nothing has changed then.
-    pub(super) fn publish(&self) -> io::Result<()> {
-        if let Ok(status) = statat(&self.directory, FILE, AtFlags::SYMLINK_NOFOLLOW)
-            && FileType::from_raw_mode(status.st_mode) != FileType::RegularFile
-        {
-            return Err(io::Error::other("something else than a file is in its place"));
-        }
-        let linked = self.unnamed.as_ref().is_some_and(|file| self.link(file).is_ok());
-        if !linked {
-            self.write_named()?;
-        }
-        renameat(&self.directory, NEXT, &self.directory, FILE).map_err(|error| {
-            // The first error is the one to report.
-            let _removed = unlinkat(&self.directory, NEXT, AtFlags::empty());
-            error.into()
-        })
-    }
-
-    /// Makes the new name durable.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the disk does.
-    pub(super) fn sync(self) -> io::Result<()> {
-        File::from(self.directory).sync_all()
-    }
-
-    /// Gives the file its first name.
-    fn link(&self, file: &File) -> Result<(), Errno> {
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        self.in_place_of_leftover(|| {
-            linkat(CWD, &*path, &self.directory, NEXT, AtFlags::SYMLINK_FOLLOW)
-        })
-    }
-
-    /// Writes the version under its name, where there are no files without one. Slower for all who
-    /// wait for the turn, and as safe.
-    fn write_named(&self) -> io::Result<()> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let create = || openat(&self.directory, NEXT, flags, MODE);
-        let mut file = File::from(self.in_place_of_leftover(create)?);
-        file.write_all(self.text.as_bytes())?;
-        file.sync_all()
-    }
-
-    /// Removes what a process left behind that was killed here: nobody else uses it while the caller
-    /// holds the turn.
-    fn in_place_of_leftover<T>(&self, make: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
-        match make() {
-            Err(Errno::EXIST) => {
-                unlinkat(&self.directory, NEXT, AtFlags::empty())?;
-                make()
-            }
-            made => made,
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn create_unnamed(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
-    openat(directory, ".", OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC, MODE)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn create_unnamed(_directory: &OwnedFd) -> Result<OwnedFd, Errno> {
-    Err(Errno::NOTSUP)
-}
-
-fn open_root(project: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(project, flags, Mode::empty())
-}
-
-fn open_directory(project: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(open_root(project)?, DIRECTORY, flags, Mode::empty())
 }
 
 /// The file as people know it.
@@ -189,8 +56,6 @@ const DIRECTORY: &str = ".caw";
 const FILE: &str = "auto-state.json";
 /// Where the next version is for a moment.
 const NEXT: &str = ".auto-state.json.next";
-/// Who may read and write it.
-const MODE: Mode = Mode::from_raw_mode(0o644);
 /// The longest file that is read.
 const BYTES_MAX: u64 = 1024 * 1024;
 

@@ -38,6 +38,7 @@ impl Scene {
             max_iterations: 10,
             session: None,
             token: None,
+            proof: aldis_machine::proof::Proof::default(),
         };
         let new = NewRun::of(self.project(), driver);
         self.engine.begin(at(0), &new, start).unwrap().0

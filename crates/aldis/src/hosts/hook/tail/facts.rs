@@ -17,6 +17,8 @@ pub(super) struct Facts {
     pub(super) answers: Vec<ToolAnswer>,
     /// The calls of our tools.
     own_calls: Vec<String>,
+    /// The calls of shells that run `aldis signal` and nothing else.
+    reports: Vec<String>,
     /// The call that asks the user something and has no answer.
     asking: Option<String>,
 }
@@ -33,8 +35,11 @@ impl Facts {
                     self.asking = None;
                 }
                 Mark::Notice => self.asking = None,
-                Mark::Call { id, name } => {
+                Mark::Call { id, name, reports } => {
                     self.tools_ran = true;
+                    if *reports && !id.is_empty() {
+                        self.reports.push(id.clone());
+                    }
                     if is_own_tool(name) {
                         self.own_calls.push(id.clone());
                     }
@@ -42,11 +47,15 @@ impl Facts {
                         self.asking = Some(id.clone());
                     }
                 }
-                Mark::Result { id, ids } => {
+                Mark::Result { id, ids, receipt } => {
                     self.tools_ran = true;
-                    if self.own_calls.contains(id) {
-                        let (call_id, ids) = (id.clone(), ids.clone());
-                        self.answers.push(ToolAnswer { call_id, ids, sidechain: false });
+                    let (is_own, reports) =
+                        (self.own_calls.contains(id), self.reports.contains(id));
+                    let receipt = receipt.clone().filter(|_| reports && !is_own);
+                    if is_own || receipt.is_some() {
+                        let ids = if is_own { ids.clone() } else { Vec::new() };
+                        let call_id = id.clone();
+                        self.answers.push(ToolAnswer { call_id, receipt, ids, sidechain: false });
                     }
                     let same = |asking: &mut String| asking == id || id.is_empty();
                     self.asking.take_if(same);

@@ -6,7 +6,7 @@ use std::io;
 use super::{TailError, TailPosition};
 
 /// What can be read at any place.
-pub(super) trait TailSource {
+pub(in crate::hosts::hook) trait TailSource {
     /// Fills a buffer from an offset on; an end before that is an error.
     fn read_exact_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }

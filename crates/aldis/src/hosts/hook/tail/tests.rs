@@ -286,25 +286,39 @@ fn hostile_transcripts_are_heard_as_labelled() {
     assert!(checked > 12, "the labels were not found");
 }
 
+fn is_settled(tail: Option<&Tail>) -> bool {
+    tail.is_some_and(Tail::is_settled)
+}
+
 #[test]
 fn late_lines_are_waited_for() {
     let before = user("u1", "Port it");
     let after = format!("{before}{}", speech("a1", "Done."));
-    // When the last words come, in pauses, and how often the file is read.
-    for (late_by, reads) in [(0, 1), (3, 2), (30, 2), (1000, 1)] {
+    // When the last words come, in pauses, and how often the file is read; whether there is one before.
+    for (late_by, reads, exists) in [
+        (0, 1, true),
+        (3, 2, true),
+        (30, 2, true),
+        (1000, 1, true),
+        (3, 2, false),
+        (30, 2, false),
+        (1000, 1, false),
+    ] {
         let (pauses, asked) = (Cell::new(0), Cell::new(0));
-        let bytes = || if pauses.get() < late_by { &before } else { &after };
+        let before = exists.then_some(&before);
+        let bytes = || if pauses.get() < late_by { before } else { Some(&after) };
         let read = || {
             asked.set(asked.get() + 1);
-            Ok::<_, TailError>(tail(bytes().as_bytes(), CLAUDE_CODE, None))
+            Ok::<_, TailError>(bytes().map(|text| tail(text.as_bytes(), CLAUDE_CODE, None)))
         };
         let sleep = |pause| {
             assert_eq!(pause, SETTLE_PAUSE);
             pauses.set(pauses.get() + 1);
         };
-        let settled = settle(read, Tail::is_settled, || bytes().len() as u64, sleep).unwrap();
+        let length = || bytes().map_or(0, |text| text.len() as u64);
+        let settled = settle(read, is_settled, length, sleep).unwrap();
         assert_eq!(asked.get(), reads, "{late_by}");
-        assert_eq!(settled.is_settled(), late_by < 31);
+        assert_eq!(is_settled(settled.as_ref()), late_by < 31);
         assert_eq!(pauses.get(), late_by.min(30));
     }
 }
@@ -315,11 +329,11 @@ fn a_file_that_keeps_growing_is_read_a_few_times() {
     let growing = user("u1", "Port it");
     let read = || {
         reads.set(reads.get() + 1);
-        Ok::<_, TailError>(tail(growing.as_bytes(), CLAUDE_CODE, None))
+        Ok::<_, TailError>(Some(tail(growing.as_bytes(), CLAUDE_CODE, None)))
     };
     let settled =
-        settle(read, Tail::is_settled, || length.get(), |_| length.set(length.get() + 1)).unwrap();
-    assert!(!settled.is_settled());
+        settle(read, is_settled, || length.get(), |_| length.set(length.get() + 1)).unwrap();
+    assert!(!is_settled(settled.as_ref()));
     assert_eq!(reads.get(), 5, "four times while it grows, and once when the time is over");
 }
 

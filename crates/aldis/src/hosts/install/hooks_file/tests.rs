@@ -8,7 +8,7 @@ use crate::hosts::Host;
 use crate::hosts::spec::Registration;
 use crate::hosts::tests::*;
 
-const HOSTS: [Host; 7] = [CLAUDE_CODE, CODEX, GEMINI, CURSOR, COPILOT, QWEN, DROID];
+const HOSTS: [Host; 8] = [ANTIGRAVITY, CLAUDE_CODE, CODEX, GEMINI, CURSOR, COPILOT, QWEN, DROID];
 
 fn layout(host: Host) -> Layout {
     match host.spec().registration {
@@ -251,7 +251,7 @@ proptest! {
     #[test]
     fn what_was_there_stays(host in host(), file in settings()) {
         let Ok(document) = try_add(host, "aldis", &file) else { return Ok(()) };
-        let entries = layout(host).events.len() + usize::from(layout(host).waker.is_some());
+        let entries = layout(host).events.len() + layout(host).wakes_after.len();
         assert_eq!(find(host.name(), &document).unwrap().current.len(), entries);
         let with = document.text();
         assert_eq!(comments(&with), comments(&file), "{with}");

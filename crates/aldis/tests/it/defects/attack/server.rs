@@ -182,8 +182,11 @@ fn d17_a_replayed_cookie_is_refused() {
         stream.write_all(head.as_bytes()).unwrap();
         std::io::read_to_string(stream).unwrap()
     };
-    let link = server.link.strip_prefix(&format!("http://{}", server.address)).unwrap();
-    let answer = send(&format!("GET {link}"), "\r\n");
+    let code = server.link.split_once("#code=").unwrap().1;
+    let body = json!({ "code": code }).to_string();
+    let length = body.len();
+    let fields = format!("content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+    let answer = send("POST /v1/login", &format!("{fields}{body}"));
     let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "));
     let cookie = cookie.unwrap_or_else(|| panic!("no cookie: {answer}")).split(';').next().unwrap();
     let page = send("GET /", &format!("cookie: {cookie}\r\n\r\n"));

@@ -262,22 +262,26 @@ fn amount(text: &str) -> &str {
 /// Git answers at once, but for `status`, which waits as long as there is a file `hold`.
 const HANGING_GIT: &str = "#!/bin/sh\nfor word in \"$@\"; do case $word in\n\
     rev-parse) case \"$*\" in *show-toplevel*) pwd; exit 0;; esac; exit 1;;\n\
-    status) touch looking; while [ -e hold ]; do sleep 0.05; done; exit 0;;\n\
+    status) echo $$ > looking; while [ -e hold ]; do sleep 0.05; done; exit 0;;\n\
     esac; done\nexit 1\n";
 
-#[test]
-fn b11_a_run_can_be_interrupted_while_git_hangs() {
-    let installation = Installation::new();
+fn start_while_git_hangs(installation: &Installation) -> Started {
     installation.script("project", "agent.sh", BUSY);
     installation.script("bin", "git", HANGING_GIT);
-    let project = installation.project("project");
-    fs::write(project.join("hold"), "").unwrap();
+    fs::write(installation.project("project").join("hold"), "").unwrap();
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", installation.project("bin").display());
     let mut command = installation.command("project", ALDIS);
     command.env("PATH", path).args(run("Git hangs")).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut started = Started(command.spawn().unwrap());
+    Started(command.spawn().unwrap())
+}
+
+#[test]
+fn b11_a_run_can_be_interrupted_while_git_hangs() {
+    let installation = Installation::new();
+    let project = installation.project("project");
+    let mut started = start_while_git_hangs(&installation);
     wait_until("git is asked", || project.join("looking").exists());
     let pid = Pid::from_raw(i32::try_from(started.0.id()).unwrap());
     kill(pid, Signal::SIGINT).unwrap();
@@ -287,6 +291,26 @@ fn b11_a_run_can_be_interrupted_while_git_hangs() {
     assert_eq!(code, Some(130), "interrupted, sooner or later");
     let late = ended.is_none().then(|| "Ctrl-C waits for git".to_owned());
     pin("B11", seen(late));
+}
+
+/// Nobody waits any more for a git whose supervisor was killed, and nobody else knows of it.
+#[test]
+fn a_git_that_hangs_is_ended_with_its_run() {
+    let installation = Installation::new();
+    let project = installation.project("project");
+    let mut started = start_while_git_hangs(&installation);
+    let asked = || fs::read_to_string(project.join("looking")).unwrap_or_default();
+    wait_until("git is asked", || asked().ends_with('\n'));
+    let git = asked().trim().to_owned();
+    // One that nobody waits for yet has ended, and has no words any more.
+    let works = || fs::read(format!("/proc/{git}/cmdline")).is_ok_and(|words| !words.is_empty());
+    started.0.kill().unwrap();
+    started.0.wait().unwrap();
+    assert!(works(), "it outlives a supervisor that is killed");
+    let id = installation.run_of("project").unwrap();
+    let done = installation.aldis("project", &["abort", &id]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    wait_until("git is ended", || !works());
 }
 
 /// Without a repository there are no work trees, and nothing that could be merged.

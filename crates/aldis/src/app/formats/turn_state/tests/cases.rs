@@ -78,7 +78,7 @@ impl Case {
 
     fn answer(&self, key: &str) -> Value {
         let state = self.set.channels.get(&self.channel);
-        let turn = state.and_then(|state| state.holder.active());
+        let turn = state.and_then(|state| state.holder().active());
         let replies = self.outcome.replies();
         let reply = replies.first();
         let timed_out = self.outcome.decision().is_some_and(|d| d.rule == "turns/timeout");
@@ -95,7 +95,8 @@ impl Case {
             }
             "advance_count" => {
                 json!(
-                    state.map_or(0, |state| state.turn) - self.before.channels[&self.channel].turn
+                    state.map_or(0, |state| state.turn())
+                        - self.before.channels[&self.channel].turn()
                 )
             }
             "timed_out" => json!(timed_out),
@@ -104,18 +105,19 @@ impl Case {
             "turnStartedAt" => json!(turn.map(|turn| turn.started_at)),
             "turnTimeoutAt" => json!(turn.map(|turn| turn.deadline)),
             "agent_state" | "pm_state" => json!(state.map(|state| state.agent_state("pm"))),
-            "queue" => json!(state.map(|state| &state.queue)),
-            "currentIndex" => json!(state.map(|state| state.index)),
+            "queue" => json!(state.map(|state| state.queue())),
+            "currentIndex" => json!(state.map(|state| state.index())),
             "history_contains" => {
                 let mut names: Vec<&str> = vec!["turn_started", "agent_removed"];
-                names
-                    .retain(|name| state.unwrap().history.iter().any(|entry| entry.event == *name));
+                names.retain(|name| {
+                    state.unwrap().history().iter().any(|entry| entry.event == *name)
+                });
                 json!(names)
             }
             "history_len" => json!(self.set.export(at(0))["history"].as_array().unwrap().len()),
             "oldest_dropped" => {
-                let before = &self.before.channels[&self.channel].history;
-                json!(before.front() != state.unwrap().history.front())
+                let before = self.before.channels[&self.channel].history();
+                json!(before.front() != state.unwrap().history().front())
             }
             other => panic!("unknown expectation {other}"),
         }
@@ -130,17 +132,18 @@ fn config(given: &Value) -> Config {
 fn fill_history(set: &mut ChannelSet, given: &Value) {
     let length = given["history_len_before"].as_u64().unwrap_or(0);
     for state in set.channels.values_mut() {
-        for number in 0..length {
-            let second = i64::try_from(number).unwrap();
-            state.history.push_back(HistoryEntry {
-                at: at(second),
-                event: "turn_started".to_owned(),
-                agent: "pm".to_owned(),
-                turn: 0,
-                reason: None,
-                seconds: None,
-                next_agent: None,
-            });
-        }
+        let mut history = state.history().clone();
+        history.extend((0..length).map(|number| HistoryEntry {
+            at: at(i64::try_from(number).unwrap()),
+            event: "turn_started".to_owned(),
+            agent: "pm".to_owned(),
+            turn: 0,
+            reason: None,
+            seconds: None,
+            next_agent: None,
+        }));
+        let mut stored = serde_json::to_value(&*state).unwrap();
+        stored["history"] = json!(history);
+        *state = serde_json::from_value(stored).unwrap();
     }
 }

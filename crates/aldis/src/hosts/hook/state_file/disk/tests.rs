@@ -1,9 +1,18 @@
 //! Hostile places, and the ordinary one.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use super::*;
+
+/// One way of reading, and of replacing.
+type Way = (fn(&Path) -> ReadOutcome, fn(&Path, &str) -> io::Result<()>);
+
+/// By descriptors, the same as on systems without files that have no name, and by names.
+const WAYS: [Way; 3] =
+    [(read, replace), (read, replace_by_name), (portable::read, replace_portably)];
 
 fn text(found: ReadOutcome) -> String {
     match found {
@@ -22,16 +31,22 @@ fn replace(project: &Path, text: &str) -> io::Result<()> {
 /// As on systems without files that have no name.
 fn replace_by_name(project: &Path, text: &str) -> io::Result<()> {
     let next = NextVersion::prepare(project, text.to_owned())?;
-    let next = NextVersion { unnamed: None, ..next };
+    let next = next.named();
+    next.publish()?;
+    next.sync()
+}
+
+fn replace_portably(project: &Path, text: &str) -> io::Result<()> {
+    let next = portable::NextVersion::prepare(project, text.to_owned())?;
     next.publish()?;
     next.sync()
 }
 
 #[test]
 fn files_are_replaced_whole() {
-    let project = tempfile::tempdir().unwrap();
-    assert_eq!(text(read(project.path())), "nothing");
-    for replace in [replace, replace_by_name] {
+    for (read, replace) in WAYS {
+        let project = tempfile::tempdir().unwrap();
+        assert_eq!(text(read(project.path())), "nothing");
         for content in ["{}", "{\"a\":1}"] {
             replace(project.path(), content).unwrap();
             assert_eq!(text(read(project.path())), content);
@@ -59,6 +74,12 @@ fn a_version_that_is_not_published_leaves_nothing() {
 
 #[test]
 fn links_pipes_and_directories_are_refused() {
+    for (read, replace) in WAYS {
+        refuses(read, replace);
+    }
+}
+
+fn refuses(read: fn(&Path) -> ReadOutcome, replace: fn(&Path, &str) -> io::Result<()>) {
     let victim = tempfile::tempdir().unwrap();
     fs::write(victim.path().join(FILE), "secret").unwrap();
     let project = tempfile::tempdir().unwrap();
@@ -86,5 +107,7 @@ fn huge_files_are_refused() {
     fs::create_dir(project.path().join(".caw")).unwrap();
     let file = File::create(project.path().join(".caw").join(FILE)).unwrap();
     file.set_len(BYTES_MAX + 1).unwrap();
-    assert_eq!(text(read(project.path())), "refused");
+    for (read, _) in WAYS {
+        assert_eq!(text(read(project.path())), "refused");
+    }
 }
