@@ -13,8 +13,9 @@ import sys
 TEXT_MAX = {"scan": 1024 - 8, "transcript": 2048 - 8, "dialect": 2048 - 8, "hook": 2048 - 8}
 CUTS = [bytes([255] * 5), bytes([7] * 5), bytes([1, 64, 3, 200, 255])]
 FORMATS = [
-    "acp", "claude_code", "amp", "cline", "codex", "codex", "copilot", "cursor", "cursor", "droid",
-    "droid", "gemini", "gemini", "goose", "opencode",
+    "acp", "antigravity", "antigravity", "claude_code", "amp", "cline", "codex", "codex", "copilot",
+    "cursor", "cursor", "droid", "droid", "gemini", "gemini", "goose", "kimi", "kimi", "kiro",
+    "opencode", "pi",
 ]  # fmt: skip
 DETECT = 31
 SIGNALS_ONLY = 32
@@ -57,7 +58,8 @@ def transcript():
         formats = [index for index, name in enumerate(FORMATS) if name == host]
         write("transcript", file.read_bytes(), [*formats, *(f | SIGNALS_ONLY for f in formats), DETECT])
     for file in sorted((testdata / "hostile").glob("*.json*")):
-        write("transcript", file.read_bytes(), [1, 1 | SIGNALS_ONLY, DETECT])
+        claude = FORMATS.index("claude_code")
+        write("transcript", file.read_bytes(), [claude, claude | SIGNALS_ONLY, DETECT])
 
 
 def dialect():

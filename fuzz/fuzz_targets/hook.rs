@@ -23,9 +23,10 @@ fuzz_target!(|input: Input| {
     let text = call.final_text.clone().unwrap_or_default();
     for said in [
         Answer::Allow,
-        Answer::Block { reason: text.clone() },
+        Answer::Block { reason: text.clone(), notice: None },
+        Answer::Block { reason: text.clone(), notice: Some(text.clone()) },
         Answer::Notice { text: text.clone() },
-        Answer::Context { text },
+        Answer::Context { text: text.clone(), notice: Some(text) },
     ] {
         let bytes = answer(call.answer_host(), &call.event, &said);
         let object = |bytes| serde_json::from_slice::<Value>(bytes).is_ok_and(|v| v.is_object());

@@ -89,7 +89,7 @@ fn padded(text: &[u8], place: u8, padding: u8) -> Vec<u8> {
 
 /// What one way of scanning gave.
 #[derive(Debug)]
-pub struct Heard {
+pub struct ScanResult {
     /// Sorted by span.
     pub findings: Vec<Finding>,
     /// The most bytes kept between chunks.
@@ -102,7 +102,7 @@ pub fn hear<'t>(
     chunks: impl Iterator<Item = &'t [u8]>,
     origin: &Origin,
     token: Token,
-) -> Heard {
+) -> ScanResult {
     let (mut findings, mut kept) = (Vec::new(), 0);
     let mut scanner = Scan::new(rules).origin(origin.clone()).token(token).stream();
     for chunk in chunks {
@@ -111,7 +111,7 @@ pub fn hear<'t>(
     }
     scanner.finish(&mut |finding| findings.push(finding));
     findings.sort_by_key(|finding| finding.place().span);
-    Heard { findings, kept }
+    ScanResult { findings, kept }
 }
 
 /// Scans `text` whole and in chunks, and checks everything that must hold of any text.
