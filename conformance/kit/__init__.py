@@ -1,0 +1,1 @@
+"""What `conformance/run` is made of. Python 3.9 or later, the standard library alone."""
