@@ -7,7 +7,7 @@ text=$(printf '%s' "$ALDIS_TEXT" | sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g')
 answer=$(printf 'header = "Authorization: Bearer %s"\n' "$SLACK_TOKEN" |
     curl --silent --show-error --fail --max-time 20 --config - \
         --data-urlencode "channel=$SLACK_CHANNEL" \
-        --data-urlencode "text=aldis $ALDIS_RUN, $ALDIS_NOTICE: $text" \
+        --data-urlencode "text=aldis $ALDIS_RUN, $ALDIS_NOTICE: $text${ALDIS_LINK:+ $ALDIS_LINK}" \
         "${SLACK_URL:-https://slack.com/api/chat.postMessage}")
 # Slack answers 200 to what it refuses, too.
 case $answer in
