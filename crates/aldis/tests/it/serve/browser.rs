@@ -47,8 +47,14 @@ impl Browser {
         let witness = json!({ "source": WITNESS });
         browser.call("Page.addScriptToEvaluateOnNewDocument", &witness);
         browser.light_and_width("light", 1400);
-        browser.call("Page.navigate", &json!({ "url": address }));
+        browser.go(address);
         Some(browser)
+    }
+
+    /// Goes to an address, from an empty page: one that differs in its fragment only is loaded again, too.
+    pub(super) fn go(&mut self, address: &str) {
+        self.call("Page.navigate", &json!({ "url": "about:blank" }));
+        self.call("Page.navigate", &json!({ "url": address }));
     }
 
     fn start(program: &Path, profile: tempfile::TempDir) -> Self {
@@ -57,6 +63,9 @@ impl Browser {
             .args(["-c", "exec \"$@\" 3<&0 4>&1 1>&2", "sh"])
             .arg(program)
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            // It looks for nothing on its own: there may be no network.
+            .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
+            .args(["--disable-component-update", "--disable-quic"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .args(["--remote-debugging-pipe", "about:blank"])
             .stdin(Stdio::piped())
@@ -97,7 +106,9 @@ impl Browser {
 
     /// What a person reads on the page.
     pub(super) fn text(&mut self) -> String {
-        let text = self.evaluate("document.body.innerText");
+        // Before that its scripts have not run, and what is typed goes nowhere.
+        let text =
+            self.evaluate("document.readyState === 'complete' ? document.body.innerText : ''");
         text.as_str().unwrap_or_default().to_owned()
     }
 
@@ -118,6 +129,7 @@ impl Browser {
     /// Looks at the page until an expression is true in it.
     #[track_caller]
     pub(super) fn wait_until(&mut self, expression: &str) {
+        let expression = &format!("document.readyState === 'complete' && ({expression})");
         for _ in 0..LOOKS_MAX {
             if self.evaluate(expression) == json!(true) {
                 return;

@@ -84,8 +84,7 @@ fn a_question_is_answered_on_a_phone_by_the_link_of_its_notice() {
     let Some(mut browser) = Browser::open("about:blank") else { return };
     for light in ["light", "dark"] {
         browser.light_and_width(light, 400);
-        browser.evaluate(&format!("location.assign('{link}')"));
-        browser.evaluate("location.reload()");
+        browser.go(&link);
         browser.wait_for(&["Keep or drop the old endpoint?", "Drop the endpoint"]);
         browser.picture(&format!("answer-{light}-400.png"));
     }
