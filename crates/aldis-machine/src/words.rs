@@ -103,8 +103,8 @@ pub(crate) fn listed<S: Borrow<str>>(items: &[S], most: usize) -> String {
 }
 
 /// Whether nothing was counted. By reference, for serde.
-pub(crate) fn is_zero(count: &u32) -> bool {
-    *count == 0
+pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }
 
 /// Whether a human's answer accepts what was asked.

@@ -78,7 +78,10 @@ fn changed_files_are_refused_asked_about_or_named() {
         (None, Protected, Deleted, Refused),
         (None, Protected, Added, Accepted),
         (None, Test, Changed, Accepted),
-        (None, Test, Deleted, Accepted),
+        (None, Test, Added, Accepted),
+        (None, Test, Deleted, Refused),
+        (None, Test, ChangeKind::Replaced, Refused),
+        (allow, Test, Deleted, Accepted),
         (allow, Own, Changed, Accepted),
         (allow, Protected, Deleted, Accepted),
         (refuse, Own, Changed, Refused),
@@ -97,6 +100,25 @@ fn changed_files_are_refused_asked_about_or_named() {
         assert_eq!(verdict.findings.len(), 1, "whatever follows, it is named: {case}");
         assert_eq!(ran.is_empty(), want == Refused, "no check where files refuse already: {case}");
     }
+}
+
+#[test]
+fn a_test_that_was_moved_is_not_gone() {
+    let hash = Some("cafe".to_owned());
+    let moved = FileChange { after: hash.clone(), ..change(FileClass::Test, ChangeKind::Added) };
+    let gone = FileChange { before: hash, ..change(FileClass::Test, ChangeKind::Deleted) };
+    let seen = Inspection { changes: vec![gone, moved], ..Inspection::default() };
+    let (_, verdict) = claimed(&one(), &seen, &[result("", CheckStatus::Passed)]);
+    assert_eq!(verdict.acceptance, Acceptance::Accepted);
+    assert!(verdict.because().contains("was moved"), "{}", verdict.because());
+}
+
+#[test]
+fn a_check_without_tests_is_named() {
+    let none = CheckResult { tests: Some(counted(0, 0)), ..result("", CheckStatus::Passed) };
+    let (_, verdict) = claimed(&one(), &Inspection::default(), &[none]);
+    assert_eq!(verdict.acceptance, Acceptance::Accepted);
+    assert_eq!(verdict.because(), "the check ran no tests");
 }
 
 #[test]
@@ -221,7 +243,7 @@ fn without_a_start_the_first_claim_is_compared_with() {
     };
     let passed = CheckResult { tests: Some(counted(4, 1)), ..result("", CheckStatus::Passed) };
     for (policy, want) in
-        [(None, Acceptance::Accepted), (Some(OnChange::Refuse), Acceptance::Refused)]
+        [(None, Acceptance::Refused), (Some(OnChange::Allow), Acceptance::Accepted)]
     {
         let config = Config { on_change: policy, ..one() };
         let (mut proof, seen) = (Proof::default(), Inspection::default());

@@ -211,18 +211,23 @@ fn commit(config: &Config, round: &Round) -> Option<Finding> {
 
 fn changes<'r>(config: &Config, round: &'r Round) -> impl Iterator<Item = Finding> + 'r {
     let policy = config.on_change;
-    let inspection = round.inspection.iter();
-    inspection.flat_map(|it| &it.changes).map(move |change| changed(policy, change))
+    let changes = || round.inspection.iter().flat_map(|it| &it.changes);
+    let is_move = move |gone: &FileChange| {
+        let has_it = |new: &FileChange| new.kind == ChangeKind::Added && new.after == gone.before;
+        gone.kind == ChangeKind::Deleted && gone.before.is_some() && changes().any(has_it)
+    };
+    changes().map(move |change| changed(policy, change, is_move(change)))
 }
 
-fn changed(policy: Option<OnChange>, change: &FileChange) -> Finding {
+fn changed(policy: Option<OnChange>, change: &FileChange, moved: bool) -> Finding {
     let (rule, why) = match change.class {
         FileClass::Own => (Rule::OwnFileChanged, "a check runs it"),
         FileClass::Protected => (Rule::ProtectedFileChanged, "it is protected"),
         FileClass::Test => (Rule::TestFileChanged, "it belongs to the tests"),
     };
-    let weight = weight_of(policy, change);
-    let what = format!("{} {}, and {why}", words::shown(&change.place()), words::verb(change.kind));
+    let weight = weight_of(policy, change, moved);
+    let verb = if moved { "was moved" } else { words::verb(change.kind) };
+    let what = format!("{} {verb}, and {why}", words::shown(&change.place()));
     let remedy = match (weight, change.kind) {
         (Weight::Named, _) => "",
         (_, ChangeKind::Added) => "Remove it.",
@@ -231,17 +236,26 @@ fn changed(policy: Option<OnChange>, change: &FileChange) -> Finding {
     Finding { path: Some(change.path.clone()), ..finding(rule, weight, what, remedy) }
 }
 
-/// What a change of a file means. New files are fine: only what a check runs can be bent by them.
-fn weight_of(policy: Option<OnChange>, change: &FileChange) -> Weight {
+/// What a change of a file means. New files are fine: only what a check runs can be bent by them. Tests
+/// are edited by honest agents, too, but a test that is gone tests nothing.
+fn weight_of(policy: Option<OnChange>, change: &FileChange, moved: bool) -> Weight {
     let is_new = change.kind == ChangeKind::Added;
     let is_own = change.class == FileClass::Own;
+    let is_edit = moved || change.kind == ChangeKind::Changed;
+    match policy {
+        Some(_) if is_new && !is_own => Weight::Named,
+        None if is_new => Weight::Named,
+        None if is_edit && change.class == FileClass::Test => Weight::Named,
+        policy => what_it_means(policy),
+    }
+}
+
+/// What is wrong with the tests or the files of a check means this by the policy.
+fn what_it_means(policy: Option<OnChange>) -> Weight {
     match policy {
         Some(OnChange::Allow) => Weight::Named,
-        Some(_) if is_new && !is_own => Weight::Named,
-        Some(OnChange::Refuse) => Weight::Refuses,
         Some(OnChange::Ask) => Weight::Asks,
-        None if is_new || change.class == FileClass::Test => Weight::Named,
-        None => Weight::Refuses,
+        Some(OnChange::Refuse) | None => Weight::Refuses,
     }
 }
 
@@ -281,29 +295,18 @@ fn counts(
     let Some(now) = result.tests.filter(|_| result.passed()) else { return Vec::new() };
     let started = start.and_then(|round| round.result(&result.name)?.tests);
     let earlier = first.get(&result.name).copied();
-    let (before, when, weight) = match (started, earlier) {
-        (Some(before), _) => (
-            before,
-            "before the work started",
-            match config.on_change {
-                Some(OnChange::Allow) => Weight::Named,
-                Some(OnChange::Ask) => Weight::Asks,
-                Some(OnChange::Refuse) | None => Weight::Refuses,
-            },
-        ),
-        (None, Some(before)) => (
-            before,
-            "when it first ran",
-            match config.on_change {
-                Some(OnChange::Allow) | None => Weight::Named,
-                Some(OnChange::Ask) => Weight::Asks,
-                Some(OnChange::Refuse) => Weight::Refuses,
-            },
-        ),
-        (None, None) => return Vec::new(),
-    };
+    let weight = what_it_means(config.on_change);
     let title = result.title();
     let mut found = Vec::new();
+    if now.total() == 0 {
+        let what = format!("{title} ran no tests");
+        found.push(finding(Rule::ProvesNothing, Weight::Named, what, ""));
+    }
+    let (before, when) = match (started, earlier) {
+        (Some(before), _) => (before, "before the work started"),
+        (None, Some(before)) => (before, "when it first ran"),
+        (None, None) => (now, ""),
+    };
     if now.total() < before.total() {
         let tests = crate::words::counted(now.total(), "test");
         let what = format!("{title} has {tests}, and {when} it had {}", before.total());

@@ -210,7 +210,7 @@ impl State {
             return true;
         }
         let feedback = self.proof.feedback(&self.start.config.proof);
-        self.add_feedback(feedback);
+        self.remember_refusal("a human did not accept it", feedback, self.evidence());
         self.proof.decline();
         false
     }

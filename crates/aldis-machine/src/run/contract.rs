@@ -29,7 +29,12 @@ impl Machine for State {
     fn next_wake(&self) -> Option<Timestamp> {
         let after = |since: Timestamp, seconds: u64| since.after(Duration::from_secs(seconds));
         let now = self.clock.seen_at.unwrap_or(self.clock.started_at);
-        let left = self.start.config.timeout.saturating_mul(1_000).saturating_sub(self.worked(now));
+        let left = self
+            .start
+            .config
+            .timeout
+            .saturating_mul(1_000)
+            .saturating_sub(self.worked_since_opened(now));
         let out_of_time = now.after(Duration::from_millis(left));
         let level = self.monitor.next_change(now);
         let watched = &self.start.config.stagnation;
@@ -70,7 +75,7 @@ impl Machine for State {
             HumanCommand::Pause if paused => Err(NotPossible::AlreadyPaused),
             HumanCommand::Pause if self.status == Status::Working => Ok(Event::Pause { by }),
             HumanCommand::Pause => Err(NotPossible::NothingToPause),
-            HumanCommand::Resume if paused => Ok(Event::Resume { by }),
+            HumanCommand::Resume if paused || self.waits_by_itself() => Ok(Event::Resume { by }),
             HumanCommand::Resume => Err(NotPossible::NotPaused),
             HumanCommand::Tell { text, .. } => Ok(Event::Tell { text: text.clone(), by }),
         }

@@ -25,6 +25,8 @@ impl State {
             || self.counts.limit_waits > 0
             || self.counts.crashes > 0;
         self.status = Status::Ended { ending };
+        // What ended works no longer.
+        self.clock.waiting_since = self.clock.waiting_since.or(Some(self.now()));
         let text = |by: &Decision| format!("{}. {}", by.summary, sentence(&by.because));
         let text = decided.decision().map(text).unwrap_or_default();
         let notice = Effect::notice(Notice::RunEnded, text);
@@ -65,7 +67,12 @@ impl State {
                 (
                     Rule::IterationsUsedUp,
                     format!("Stopped: {most} of {} used", counted(most, "iteration")),
-                    missing,
+                    match &self.attempt.stop_because {
+                        Some(stopped) => {
+                            format!("{missing}; the last iteration was ended: {stopped}")
+                        }
+                        None => missing,
+                    },
                     format!("raise the limit: {CONTINUE} with --max-iterations N"),
                 )
             }

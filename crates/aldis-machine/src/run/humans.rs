@@ -26,7 +26,11 @@ impl State {
             .with([Effect::Suspend])
     }
 
+    /// Lets a suspended agent work on, or ends a wait for the service or after a crash at once.
     pub(super) fn on_resume(&mut self, by: &str) -> Outcome {
+        if self.waits_by_itself() {
+            return self.end_wait(&requested(by));
+        }
         if !matches!(self.status, Status::Paused { .. }) {
             return Outcome::nothing();
         }
@@ -67,11 +71,15 @@ impl State {
         self.add_feedback(format!("A message from the human you work for:\n\n{}", block(text)));
         let quote = beginning(text, QUOTE_MAX, &Token::Off);
         let message = Evidence::new("message", quote);
+        let next = match self.waiting() {
+            Some(waiting) => format!("the next prompt holds it; {waiting}"),
+            None => "the next prompt holds it".to_owned(),
+        };
         let kept = self
             .decided(Rule::MessageReceived, "Kept a message for the agent")
             .because(format!("sent by {}", cause(by)))
             .seen([message])
-            .next("the next prompt holds it");
+            .next(next);
         match self.status {
             Status::Backoff { .. } => kept.then(self.end_wait("a human sent a message")),
             _ => kept,

@@ -88,7 +88,7 @@ impl State {
             Status::Checking | Status::Preparing => self.check_again(recovered),
             // A decision all the same: an event without one is taken again after somebody else's step.
             Status::Limited { .. } | Status::Backoff { .. } | Status::Asking => {
-                recovered("the run waits as before")
+                recovered(&self.waiting().unwrap_or_default())
             }
             Status::Ended { .. } => Outcome::nothing(),
         }
@@ -109,6 +109,7 @@ impl State {
         self.start.config.clone_from(config);
         let repeats = self.iteration_unfinished || matches!(self.status, Status::Backoff { .. });
         self.monitor = Monitor::new(now, self.start.config.stagnation.clone());
+        self.clock.worked_before_ms = self.worked(now);
         self.clock.started_at = now;
         (self.clock.waited_ms, self.clock.waiting_since, self.clock.paused_at) = (0, None, None);
         (self.counts.limit_waits, self.counts.crashes) = (0, 0);

@@ -17,7 +17,10 @@ pub(super) struct Clock {
     /// How many milliseconds were spent waiting.
     #[serde(alias = "waited")]
     pub(super) waited_ms: u64,
-    /// Since when the run waits, if it does.
+    /// How many milliseconds it worked before it was last reopened.
+    #[serde(default, skip_serializing_if = "crate::words::is_zero")]
+    pub(super) worked_before_ms: u64,
+    /// Since when the run waits, if it does, or ended.
     pub(super) waiting_since: Option<Timestamp>,
     /// Since when the agent is suspended for missing progress.
     pub(super) paused_at: Option<Timestamp>,

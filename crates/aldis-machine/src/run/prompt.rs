@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::state::State;
 use crate::calls;
 use crate::words::{cut, quoted};
+use aldis_signal::signal::Meaning;
 
 /// How much of a task stands in a prompt.
 const TASK_MAX: usize = 200_000;
@@ -22,10 +23,12 @@ impl State {
         if let Some(position) = self.position() {
             let _ = writeln!(text, "\n## Where you are\n\n{position}");
         }
-        let crash = self.crash_text();
-        if !self.memory.feedback.is_empty() || crash.is_some() {
+        let (open, crash) = (self.open_refusal(), self.crash_text());
+        let feedback: Vec<&String> =
+            open.iter().chain(&self.memory.feedback).chain(&crash).collect();
+        if !feedback.is_empty() {
             text.push_str("\n## Feedback\n\n");
-            for feedback in self.memory.feedback.iter().chain(&crash) {
+            for feedback in feedback {
                 let _ = writeln!(text, "{}\n", feedback.trim_end());
             }
         }
@@ -40,20 +43,41 @@ impl State {
         text
     }
 
+    /// What is wrong with the last claim to be done, if an earlier prompt said so: the agent has not
+    /// claimed since that it is mended, and may not remember.
+    fn open_refusal(&self) -> Option<String> {
+        let refusal = self.memory.last_refusal.as_ref()?;
+        let is_known =
+            refusal.feedback.is_empty() || self.memory.feedback.contains(&refusal.feedback);
+        (!is_known).then(|| {
+            format!("Still open since iteration {}:\n\n{}", refusal.iteration, refusal.feedback)
+        })
+    }
+
     /// Which iteration it is, unless it is the very first start: an agent has no memory of the others.
     fn position(&self) -> Option<String> {
         let (iteration, most) = (self.iteration, self.start.config.max_iterations);
+        let start = format!("This is iteration {iteration} of {most}");
         match (iteration, self.counts.starts) {
             (..=1, ..=1) => None,
+            _ if self.had_reported() => {
+                Some(format!("{start}, continued. Go on from what is there."))
+            }
             (_, ..=1) => Some(format!(
-                "This is iteration {iteration} of {most}. Earlier iterations left their work here: \
+                "{start}. Earlier iterations left their work here: \
              continue from what is there and do not start over."
             )),
             (..) => Some(format!(
-                "This is iteration {iteration} of {most}, started again because the last attempt did \
+                "{start}, started again because the last attempt did \
              not finish. Continue from what is there and do not start over."
             )),
         }
+    }
+
+    /// Whether the last attempt ended with a question or a claim, which a human has answered.
+    fn had_reported(&self) -> bool {
+        let ends = [Meaning::NeedsHuman, Meaning::NeedsHelp, Meaning::Done];
+        self.counts.starts > 1 && self.attempt.signals.iter().any(|it| ends.contains(&it.meaning))
     }
 
     /// What the last attempt printed when it crashed.

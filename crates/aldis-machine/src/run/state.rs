@@ -178,6 +178,9 @@ pub struct ClaimRefusal {
     pub because: String,
     /// What the agent reported, and the output of the check.
     pub evidence: Vec<Evidence>,
+    /// What the agent was told about it. Prompts hold it until the agent claims to be done again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub feedback: String,
 }
 
 /// A run: everything that decides what happens next. The aliases are the names that 0.1.0 stored.
@@ -243,6 +246,8 @@ accessors! { State {
     agent: Option<&str> = |it| it.agent.as_deref();
     /// Returns how the last process ended.
     last_exit: Option<&AgentExit> = |it| it.last_exit.as_ref();
+    /// Returns the host's message, if the host gave up in this attempt.
+    host_error: Option<&str> = |it| it.attempt.host_error.as_deref();
     /// Returns the last claim to be done that did not hold.
     last_refusal: Option<&ClaimRefusal> = |it| it.memory.last_refusal.as_ref();
     /// Returns the permissions that the host denied since the last iteration that made up for them.
@@ -348,8 +353,14 @@ impl State {
         self.spending.spent_before.plus(self.spending.spent_now)
     }
 
-    /// Returns how many milliseconds the run has worked, waiting not counted.
+    /// Returns how many milliseconds the run has worked in all, waiting not counted.
     pub fn worked(&self, now: Timestamp) -> u64 {
+        self.clock.worked_before_ms.saturating_add(self.worked_since_opened(now))
+    }
+
+    /// Returns how many milliseconds the run has worked since it began or was reopened: its time limit
+    /// begins anew then.
+    pub fn worked_since_opened(&self, now: Timestamp) -> u64 {
         let waiting = self.clock.waiting_since.map_or(0, |since| millis(now, since));
         millis(now, self.clock.started_at)
             .saturating_sub(self.clock.waited_ms)

@@ -9,7 +9,7 @@ use super::signal::{self, RunSignal};
 use super::state::{ClaimRefusal, Ending, Outcome, Question, State, Status};
 use crate::Evidence;
 use crate::evidence::ending as end_of;
-use crate::proof::evidence;
+use crate::proof::{Verdict, evidence};
 use crate::stagnation::Observation;
 use crate::trust::Rank;
 use crate::words::counted;
@@ -86,7 +86,7 @@ impl State {
             return self.wait_for_limit(&limit);
         }
         self.counts.limit_waits = 0;
-        if let Some(what) = self.attempt.host_error.take() {
+        if let Some(what) = self.attempt.host_error.clone() {
             return self.end_host_failed(what);
         }
         if !exit.is_clean() && !asked_to_stop {
@@ -228,8 +228,7 @@ impl State {
                 let because = "the agent reported success after failure in one message";
                 let feedback = "Your last message reported success after failure. Report which of the \
                             two is true.";
-                self.remember_refusal(because, self.evidence());
-                self.add_feedback(feedback.to_owned());
+                self.remember_refusal(because, feedback.to_owned(), self.evidence());
                 self.after_iteration(because, self.evidence())
             }
             IterationVerdict::Asks(_)
@@ -326,8 +325,7 @@ impl State {
             .because(format!("the agent claimed to be done in iteration {}", self.iteration))
             .seen(seen.clone())
             .next("the agent gets this in its next prompt");
-        self.remember_refusal(because, seen.clone());
-        self.add_feedback(feedback);
+        self.remember_refusal(because, feedback, seen.clone());
         if self.attempt.signals.iter().any(RunSignal::resolves_merge) {
             self.counts.refused_resolutions += 1;
             if self.counts.refused_resolutions >= self.start.config.max_attempts {
@@ -340,9 +338,17 @@ impl State {
         refused.then(self.after_iteration(&format!("the done claim was refused: {because}"), seen))
     }
 
-    fn remember_refusal(&mut self, because: &str, evidence: Vec<Evidence>) {
+    /// Remembers why a claim does not hold. The agent is told in the next prompt, and in each one after
+    /// it until it claims to be done again.
+    pub(super) fn remember_refusal(
+        &mut self,
+        because: &str,
+        feedback: String,
+        evidence: Vec<Evidence>,
+    ) {
         let (iteration, because) = (self.iteration, because.to_owned());
-        self.memory.last_refusal = Some(ClaimRefusal { iteration, because, evidence });
+        self.add_feedback(feedback.clone());
+        self.memory.last_refusal = Some(ClaimRefusal { iteration, because, evidence, feedback });
     }
 
     pub(super) fn finish_done(&mut self, how: &str, checked: &str) -> Outcome {
@@ -352,11 +358,16 @@ impl State {
         };
         let mut seen = self.evidence();
         seen.extend(self.proof.round().into_iter().flat_map(evidence));
+        let remarks = self.proof.verdict().map(Verdict::because).unwrap_or_default();
+        let next = match &*remarks {
+            "" => "nothing to do".to_owned(),
+            remarks => format!("review this before you rely on it: {remarks}"),
+        };
         let decided = self
             .decided(Rule::Done, format!("{how} after {}", counted(self.iteration, "iteration")))
             .because(format!("the agent reported {name}, and {checked}"))
             .seen(seen)
-            .next("nothing to do");
+            .next(next);
         self.finish(Ending::Done, decided)
     }
 
@@ -403,7 +414,7 @@ impl State {
     }
 
     pub(super) fn is_out_of_time(&self) -> bool {
-        self.worked(self.now()) >= self.start.config.timeout.saturating_mul(1_000)
+        self.worked_since_opened(self.now()) >= self.start.config.timeout.saturating_mul(1_000)
     }
 
     pub(super) fn next_iteration(&mut self, because: &str, seen: Vec<Evidence>) -> Outcome {

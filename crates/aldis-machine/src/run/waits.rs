@@ -119,6 +119,27 @@ fn crash_wait(first: u64, crashes: u32) -> u64 {
 }
 
 impl State {
+    /// Whether the run waits for something that passes.
+    pub(super) fn waits_by_itself(&self) -> bool {
+        matches!(self.status, Status::Limited { .. } | Status::Backoff { .. })
+    }
+
+    /// What the run waits for, as a clause.
+    pub(super) fn waiting(&self) -> Option<String> {
+        match (&self.status, &self.question) {
+            (Status::Limited { until }, _) => Some(format!(
+                "the run waits for the service until {until}; `aldis resume` tries at once"
+            )),
+            (Status::Backoff { until }, _) => {
+                Some(format!("the agent starts again at {until}; `aldis resume` starts it at once"))
+            }
+            (Status::Asking, Some(question)) => {
+                Some(format!("the run waits for an answer: `aldis answer {} TEXT`", question.id))
+            }
+            _ => None,
+        }
+    }
+
     /// A wait is over: the iteration is repeated.
     pub(super) fn end_wait(&mut self, because: &str) -> Outcome {
         let rule = match self.status {

@@ -176,8 +176,7 @@ pub(super) fn headless_host() -> impl TypedValueParser<Value = Host> {
 }
 
 pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandError> {
-    let directory = project::current()?;
-    let place = Place::of(&directory, None);
+    let place = project::here()?;
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, first) = match &args.plan {
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
@@ -197,6 +196,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     }
     let options = output_options(io, args.quiet, args.json);
     let launch = launch::launch(&run)?;
+    let directory = launch.directory(run.project())?;
     let state = home::state_directory(io.state_dir.as_deref())?;
     let mut plan = launch::plan(state, &launch, directory)?;
     let _beside = Retention::new(engine.shared_store(), plan.state.clone())?.spawn();
@@ -270,6 +270,7 @@ fn begin(
     let prompt_by = args.prompt_by.or_else(|| facts.map(|it| it.prompt_by)).unwrap_or_default();
     let input = args.input.as_deref().or_else(|| facts.map(|it| it.output.as_str()));
     let launch = DeliveryLaunch {
+        directory: Some(place.directory().to_owned()),
         command,
         host,
         prompt_by,

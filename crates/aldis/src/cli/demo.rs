@@ -72,6 +72,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let program = env::current_exe().map_err(|error| failed("this program's path", error))?;
     let pause = if args.fast { 0 } else { WORK.as_millis() };
     let launch = DeliveryLaunch {
+        directory: None,
         command: vec![
             program.to_string_lossy().into_owned(),
             AGENT.to_owned(),

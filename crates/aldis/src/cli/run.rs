@@ -104,14 +104,14 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
-    let directory = project::current()?;
-    let place = Place::of(&directory, None);
+    let place = project::here()?;
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, launch, first) = if args.go_on.is_some() {
         go_on(&engine, &place, args)?
     } else {
         begin(io, &engine, &place, args)?
     };
+    let directory = launch.directory(run.project())?;
     if args.detach {
         let command = ["run", "--quiet", "--continue", run.id().as_str()].map(OsString::from);
         return detach::detach(io, engine.store(), run.id(), command.to_vec());
@@ -163,7 +163,7 @@ fn begin(
     check_proof(&config.proof, place.root())?;
     let task = task(io, args)?;
     let launch = RunLaunch::new(io, args, settings)?;
-    launch.agent(&project::current()?)?;
+    launch.agent(place.directory())?;
     config.prefer_calls = launch.reports_by_call();
     let start = Start {
         task,
@@ -220,7 +220,10 @@ fn go_on(
     detach::refuse_supervised(engine.store(), &id)?;
     let mut run: Handle<State> = engine.open(&id)?;
     let launch = RunLaunch::of(&run, args)?;
-    launch.agent(&project::current()?)?;
+    // The run may have been started elsewhere.
+    let directory = launch.directory(run.project())?;
+    let place = Place::of(&directory, None);
+    launch.agent(&directory)?;
     let first = match run.state().ending() {
         Some(Ending::Done) => {
             return Err(CommandError::new(format!("run {} is done", run.id())));

@@ -80,6 +80,22 @@ pub(crate) fn here() -> Result<Place, CommandError> {
     Ok(Place::of(&current()?, None))
 }
 
+/// Returns the directory of a run that is continued.
+///
+/// # Errors
+///
+/// Fails if it is not there any more: another one must not be taken for it.
+pub(crate) fn still_there(directory: &Path) -> Result<PathBuf, CommandError> {
+    match directory.is_dir() {
+        true => Ok(directory.to_owned()),
+        false => Err(CommandError::new(format!(
+            "the directory of the run is gone: {}",
+            directory.display()
+        ))
+        .with_help("restore it, or start a new run where the project is now")),
+    }
+}
+
 /// How the store names a project.
 pub(crate) fn name(path: &Path) -> String {
     path.to_string_lossy().into_owned()

@@ -173,18 +173,19 @@ impl RunView {
         self.cost = state.cost();
         let cost = self.cost;
         if cost != run::Usage::default() {
-            self.facts.push(("cost", format!("{}, {} tokens", show::dollars(cost), cost.tokens)));
+            // Nobody knows the price where the host does not name it.
+            let price = (cost.micro_dollars > 0).then(|| format!("{}, ", show::dollars(cost)));
+            let price = price.unwrap_or_default();
+            self.facts.push(("cost", format!("{price}{} tokens", cost.tokens)));
         }
         let (id, question) = (&self.id, state.question());
         self.remedy = match (state.ending(), state.status(), question) {
-            (Some(run::Ending::Done), ..) => None,
-            (Some(_), _, Some(question)) => Some(format!(
-                "`aldis answer {} TEXT`, then `aldis run --continue {id}`",
-                question.id
-            )),
-            (Some(_), ..) => Some(format!("continue it with `aldis run --continue {id}`")),
+            (Some(ending), ..) => ended_remedy(id.as_str(), state, ending),
             (None, run::Status::Paused { .. }, _) => {
                 Some(format!("`aldis resume {id}` or `aldis abort {id}`"))
+            }
+            (None, run::Status::Limited { .. } | run::Status::Backoff { .. }, _) => {
+                Some(format!("nothing to do; `aldis resume {id}` tries at once"))
             }
             (None, _, Some(question)) => Some(format!("`aldis answer {} TEXT`", question.id)),
             (None, ..) => None,
@@ -442,6 +443,32 @@ pub(crate) fn run_refusal(state: &run::State) -> Option<String> {
         return Some(format!("{claim}iteration {}: {}", refused.iteration, refused.because));
     }
     state.last_near_miss().map(|hint| format!("no done claim counted: {hint}"))
+}
+
+/// What a human does next about a run that ended, with the limit that must be raised.
+pub(crate) fn ended_remedy(id: &str, state: &run::State, ending: run::Ending) -> Option<String> {
+    let command = format!("aldis run --continue {id}");
+    let config = &state.setup().config;
+    Some(match (ending, state.question()) {
+        (run::Ending::Done, _) => return None,
+        (run::Ending::PermissionDenied, _) => state.how_to_allow(),
+        (_, Some(question)) => format!("`aldis answer {} TEXT`, then `{command}`", question.id),
+        (run::Ending::IterationsUsedUp, _) => {
+            let more = config.max_iterations.saturating_mul(2);
+            format!("raise the limit: `{command} --max-iterations {more}`")
+        }
+        (run::Ending::OverBudget, _) => {
+            let option = match config.max_micro_dollars {
+                Some(_) => "--max-cost DOLLARS",
+                None => "--max-tokens N",
+            };
+            format!("raise the limit: `{command} {option}`")
+        }
+        (run::Ending::Crashed, _) if state.host_error().is_some() => {
+            format!("waiting does not help: check login, account and request, then `{command}`")
+        }
+        _ => format!("continue it: `{command}`"),
+    })
 }
 
 /// The last claim about a task that did not count, and why, unless the delivery is complete.

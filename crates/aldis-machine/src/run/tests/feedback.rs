@@ -90,7 +90,9 @@ fn a_repeated_iteration_gets_the_same_feedback() {
                 let name = format!("{what}, {first}, {second}");
                 assert_eq!(prompt(&outcome).matches(words).count(), 1, "{name}: {outcome:?}");
                 assert_eq!(state.iteration, iteration, "{name}");
-                assert!(prompt(&outcome).contains("started again"), "{name}: {outcome:?}");
+                // Who asked a question had come to an end.
+                let position = if how == "question" { "continued" } else { "started again" };
+                assert!(prompt(&outcome).contains(position), "{name}: {outcome:?}");
             }
         }
     }
@@ -104,11 +106,27 @@ fn feedback_is_given_until_an_iteration_is_completed() {
         let later = Event::Tell { text: "And the tests.".to_owned(), by: by_somebody() };
         state.on_event(at(30), &later);
         let outcome = iteration(&mut state, 31, "Still at it.", None);
-        assert!(!prompt(&outcome).contains(words), "{what}: {outcome:?}");
+        // What is wrong with the work stays wrong until the agent claims that it is mended.
+        let stays = what == "check";
+        assert_eq!(prompt(&outcome).contains(words), stays, "{what}: {outcome:?}");
+        let open = "Still open since iteration 1:";
+        assert_eq!(prompt(&outcome).contains(open), stays, "{what}: {outcome:?}");
         assert!(prompt(&outcome).contains("And the tests."), "{what}: {outcome:?}");
         let outcome = iteration(&mut state, 32, "Still at it.", None);
+        assert_eq!(prompt(&outcome).contains(words), stays, "{what}: {outcome:?}");
         assert!(!prompt(&outcome).contains("And the tests."), "{what}: {outcome:?}");
     }
+}
+
+/// The next claim is judged anew: what was wrong with the last one is said once more only.
+#[test]
+fn a_new_claim_takes_the_place_of_the_last_one() {
+    let (mut state, _) = with_feedback("check");
+    iteration(&mut state, 31, "Still at it.", None);
+    let outcome = iteration(&mut state, 32, "<chorus>COMPLETE</chorus>", Some(false));
+    let prompt = prompt(&outcome);
+    assert_eq!(prompt.matches("You reported done").count(), 1, "{prompt}");
+    assert!(!prompt.contains("Still open"), "{prompt}");
 }
 
 /// An iteration that took too long was not completed by its agent.

@@ -1,7 +1,7 @@
 //! Suspended for missing progress: not for ever.
 
 use super::*;
-use crate::Machine as _;
+use crate::{HumanCommand, Machine as _};
 
 /// A run that is suspended after twenty minutes of silence.
 fn suspended(change: impl FnOnce(&mut Config)) -> State {
@@ -77,4 +77,34 @@ fn a_run_that_0_1_0_suspended_ends_too() {
     assert_eq!(state.on_event(at(4_799), &Event::Tick), Outcome::nothing());
     let outcome = state.on_event(at(4_800), &Event::Tick);
     assert_eq!(outcome.effects[..2], [Effect::Continue, Effect::End { grace: 30 }]);
+}
+
+/// A human who knows better ends a wait at once; nothing else is waited for.
+#[test]
+fn a_wait_is_ended_by_a_human() {
+    let limited = Event::Limited { what: "limit".to_owned(), until: None };
+    for (name, before) in [("limit", Some(limited)), ("crash", None)] {
+        let mut state = begun(|_| {});
+        before.iter().for_each(|event| drop(state.on_event(at(1), event)));
+        state.on_event(at(2), &exited(Some(1), None));
+        assert!(state.next_wake().is_some_and(|until| until > at(3)), "{name}");
+        let resume = state.event_of(&HumanCommand::Resume, "a test".to_owned()).unwrap();
+        let outcome = state.on_event(at(3), &resume);
+        assert!(matches!(&outcome.effects[..], [Effect::Start { iteration: 1, .. }]), "{name}");
+        assert_eq!(state.status, Status::Working, "{name}");
+        assert!(state.event_of(&HumanCommand::Resume, "a test".to_owned()).is_err(), "{name}");
+    }
+}
+
+/// What ended works no longer, and what was worked before it was reopened still counts.
+#[test]
+fn time_is_counted_while_the_run_works() {
+    let mut state = begun(|config| config.max_iterations = 1);
+    iteration(&mut state, 10, "Still at it.", None);
+    assert_eq!(state.ending(), Some(Ending::IterationsUsedUp));
+    assert_eq!((state.worked(at(10)), state.worked(at(9_000))), (10_000, 10_000));
+    let config = Config { max_iterations: 2, ..state.setup().config.clone() };
+    state.on_event(at(20_000), &Event::Reopen { config: Box::new(config) });
+    assert_eq!(state.worked(at(20_005)), 15_000);
+    assert_eq!(state.worked_since_opened(at(20_005)), 5_000, "its time limit begins anew");
 }

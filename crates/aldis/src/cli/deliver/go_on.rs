@@ -34,10 +34,12 @@ pub(super) fn go_on(
         return Err(CommandError::new(what).with_help("start one: aldis deliver PLAN"));
     };
     let mut run: Handle<State> = engine.open(&run.id)?;
+    // The delivery may have been started elsewhere.
+    let directory = launch(&run)?.directory(run.project())?;
     allow_more(engine, &mut run, &args.may)?;
     let stored = &run.state().run().config;
     let config = budgets(args, stored.clone());
-    check_proof(&config.proof, place.root())?;
+    check_proof(&config.proof, Place::of(&directory, None).root())?;
     match run.state().ending() {
         None if config == *stored => Ok((run, Event::Recovered)),
         Some(ending) if !ending.can_be_continued() => Err(over(&run, ending)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aldis_engine::{Handle, LAUNCH};
@@ -19,6 +19,7 @@ use crate::coordinate::remote::SharedRepository;
 use crate::error::CommandError;
 use crate::settings::clock;
 use crate::settings::config::{Notify, RoleTable};
+use crate::settings::project;
 use crate::settings::prompt_by::PromptBy;
 
 /// How long to wait for a service that does not say when it will work again.
@@ -28,6 +29,9 @@ const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct DeliveryLaunch {
     pub(in crate::cli) command: Vec<String>,
+    /// Where it was started; the root of the project where nothing is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) directory: Option<PathBuf>,
     /// The host that this command starts, so that it can be changed later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) host: Option<HostLaunch>,
@@ -59,6 +63,17 @@ pub(in crate::cli) struct DeliveryLaunch {
     /// The repository from which workers get the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) repository: Option<SharedRepository>,
+}
+
+impl DeliveryLaunch {
+    /// Returns where the delivery works, wherever it is continued from.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that directory is gone.
+    pub(in crate::cli) fn directory(&self, project: &str) -> Result<PathBuf, CommandError> {
+        project::still_there(self.directory.as_deref().unwrap_or(Path::new(project)))
+    }
 }
 
 /// Returns how the agents of a stored delivery are started.

@@ -18,6 +18,7 @@ use crate::hosts::headless::check_program;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config::{Node, Supervision, decode};
+use crate::settings::project;
 
 /// How a run's agent is started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,9 @@ pub(super) struct RunLaunch {
     command: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     host: Option<HostLaunch>,
+    /// Where the agent works; the root of the project where nothing is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    directory: Option<PathBuf>,
     pub(super) settings: Supervision,
 }
 
@@ -36,7 +40,8 @@ impl RunLaunch {
         args: &RunArgs,
         settings: Supervision,
     ) -> Result<Self, CommandError> {
-        let mut launch = Self { command: Vec::new(), host: None, settings };
+        let directory = Some(project::current()?);
+        let mut launch = Self { command: Vec::new(), host: None, directory, settings };
         if args.host.is_none() && args.command.is_empty() {
             let set = launch.settings.run.host.as_deref();
             let host = usual_host(io, args.quiet, set, "aldis run TASK")?;
@@ -59,6 +64,15 @@ impl RunLaunch {
         launch.settings = decode(&tree)?;
         launch.change_agent(args)?;
         Ok(launch)
+    }
+
+    /// Returns where the agent works, wherever the run is continued from.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that directory is gone.
+    pub(super) fn directory(&self, project: &str) -> Result<PathBuf, CommandError> {
+        project::still_there(self.directory.as_deref().unwrap_or(Path::new(project)))
     }
 
     /// Keeps it: whoever continues the run later goes by it, too.

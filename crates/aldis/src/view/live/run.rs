@@ -22,7 +22,7 @@ use super::tools::{ToolCall, within};
 use super::{End, OutputOptions, RunOutput};
 use crate::view::display;
 use crate::view::paint::Tone;
-use crate::view::run_view::{ending_words, run_refusal, run_status};
+use crate::view::run_view::{ended_remedy, ending_words, run_refusal, run_status};
 use crate::view::show::spent;
 use crate::view::time::{counted, rough};
 use crate::view::wire::live::{About, LiveEvent};
@@ -110,7 +110,15 @@ impl RunReporter {
             self.output.tell(now, About::default(), &decision.summary, event);
             self.claim(now, decision, after, goes_on);
             if TOLD.iter().any(|rule| rule.as_str() == decision.rule) {
-                self.output.show(now, None, &decision.summary);
+                let waiting = [Rule::Recovered, Rule::MessageReceived].map(Rule::as_str);
+                let waits = waiting.contains(&&*decision.rule)
+                    && matches!(
+                        after.status(),
+                        Status::Limited { .. } | Status::Backoff { .. } | Status::Asking
+                    );
+                let status = waits.then(|| format!(": {}", run_status(now, after).1));
+                let text = format!("{}{}", decision.summary, status.unwrap_or_default());
+                self.output.show(now, None, &text);
             }
         }
         if before.iteration != after.iteration() {
@@ -333,14 +341,7 @@ impl RunReporter {
         let run = self.output.run.clone();
         let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
-        let next = match (ending, state.question()) {
-            (Ending::Done, _) => None,
-            (Ending::PermissionDenied, _) => Some(state.how_to_allow()),
-            (_, Some(question)) => {
-                Some(format!("aldis answer {} TEXT, then aldis run --continue {run}", question.id))
-            }
-            (_, None) => Some(format!("aldis run --continue {run} continues it")),
-        };
+        let next = ended_remedy(&run, state, ending);
         let verified = ending == Ending::Done && state.setup().config.has_check();
         let title = if verified { "done and verified".to_owned() } else { ending_words(ending) };
         let Usage { tokens, micro_dollars } = state.cost();
@@ -407,6 +408,7 @@ fn reason(state: &State, ending: Ending) -> Option<String> {
         last.text.as_deref()
     };
     let text = match (ending, state.last_exit()) {
+        (Ending::Crashed, _) if state.host_error().is_some() => state.host_error(),
         (Ending::NeedsHuman, _) => state.question().map(|question| &*question.text),
         (Ending::Blocked, _) => said(Meaning::Blocked),
         (Ending::Failed, _) => said(Meaning::Failed),

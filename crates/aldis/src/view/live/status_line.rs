@@ -35,7 +35,7 @@ pub(super) fn status_line(
     columns: usize,
 ) -> String {
     let config = &state.setup().config;
-    let worked = elapsed(Duration::from_millis(state.worked(now)));
+    let worked = elapsed(Duration::from_millis(state.worked_since_opened(now)));
     let time = format!("{worked} of {}", short(Duration::from_secs(config.timeout)));
     let cost = state.cost();
     let cost = match (config.max_micro_dollars, config.max_tokens) {

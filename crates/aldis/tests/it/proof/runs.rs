@@ -75,6 +75,14 @@ fn an_agent_that_bends_the_check_is_refused_with_the_reason() {
             "`tests/a.txt` was deleted, and it is protected",
         ),
         (
+            "deletes a test that nobody protects",
+            "echo needle >> src.txt; rm tests/a.txt",
+            "git checkout -q tests",
+            &[],
+            "proof/test-file-changed",
+            "`tests/a.txt` was deleted, and it belongs to the tests",
+        ),
+        (
             "puts a link in the place of a test",
             "echo needle >> src.txt; mv tests/a.txt x.txt; ln -s ../x.txt tests/a.txt",
             "rm x.txt; git checkout -q tests",

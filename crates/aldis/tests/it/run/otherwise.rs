@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::{Stage, wait_until};
+use crate::sandbox::ALDIS;
 
 #[test]
 fn an_interrupt_ends_a_run_whose_claim_is_checked() {
@@ -45,6 +46,33 @@ fn a_limit_on_standard_error_is_waited_for() {
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(stage.status()["iteration"], 1);
     assert_eq!(fs::read_to_string(stage.0.path().join("count")).unwrap().trim(), "2");
+}
+
+/// `aldis status` shows the runs of all projects, and how to continue them: that works from anywhere.
+#[test]
+fn a_run_is_continued_in_its_own_directory() {
+    let stage = Stage::new("[ $n -lt 2 ] || echo '<chorus>COMPLETE</chorus>'");
+    let check = ["--verify", "test -x agent.sh", "--max-iterations", "1"];
+    assert_eq!(stage.run(&check).code, 5);
+    let next = stage.status()["remedy"].as_str().unwrap().to_owned();
+    let command = next.split('`').nth(1).unwrap_or_else(|| panic!("no command in {next}"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let go_on = || {
+        let words = command.split(' ').skip(1);
+        stage.0.command(ALDIS).args(words).current_dir(&elsewhere).output().unwrap()
+    };
+    let project = stage.0.path();
+    let moved = project.with_extension("moved");
+    fs::rename(&project, &moved).unwrap();
+    let gone = go_on();
+    let text = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert_eq!(gone.status.code(), Some(2), "{text}");
+    assert!(text.contains("the directory of the run is gone"), "{text}");
+    fs::rename(&moved, &project).unwrap();
+    let done = go_on();
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(stage.status()["exit_reason"], "done");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "nothing happened elsewhere");
 }
 
 #[test]

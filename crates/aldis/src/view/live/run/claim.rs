@@ -10,7 +10,7 @@ use super::{RunReporter, TITLE_MAX, excerpt};
 use crate::view::paint::Tone;
 
 /// How many lines of a failed check are shown, and how many if more is asked for.
-const CHECK_LINES: [usize; 2] = [3, 20];
+const CHECK_LINES: [usize; 2] = [10, 40];
 
 /// The checks of a run in few words: the command of the only one, or the names of several.
 pub(super) fn checks(state: &State) -> Option<String> {
