@@ -21,8 +21,14 @@ mod trailers;
 /// A signal as far as both readers can name it: name, subject or payload, first byte.
 type Said = (String, Option<String>, usize);
 
+/// As many cases as asked for, or more if `PROPTEST_CASES` says so.
+fn cases(least: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    ProptestConfig { cases: least.max(config.cases), ..config }
+}
+
 fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) }
+    cases(512)
 }
 
 /// Returns the rules of a built-in dialect without its verdict words.
