@@ -75,11 +75,10 @@ impl Engine<'_> {
             Err(_) if quoted => return,
             Err(defect) => return self.report(window, index, defect, false),
         };
-        if legacy && self.passes_legacy(window, index, &draft) {
+        let position = ClaimPosition::of_line(line.start);
+        let Some(mut candidate) = self.candidate(window, index, draft, position, quoted) else {
             return;
-        }
-        let mut candidate = self.candidate(window, index, draft, quoted);
-        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
+        };
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
@@ -123,11 +122,11 @@ impl Engine<'_> {
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
-                let mut candidate = self.candidate(window, index, draft, quoted);
-                candidate.doubt =
-                    self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
-                self.note_modern(&candidate);
-                self.submit(candidate, None);
+                let position = ClaimPosition::of_line(line.start);
+                if let Some(candidate) = self.candidate(window, index, draft, position, quoted) {
+                    self.note_modern(&candidate);
+                    self.submit(candidate, None);
+                }
             }
             Err(defect) => self.report(window, index, defect, quoted),
         }

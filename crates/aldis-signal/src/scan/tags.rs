@@ -273,12 +273,11 @@ impl Engine<'_> {
         let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
         let quoted = self.is_quoted(window, start, Some(whole.1));
         match result {
-            Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
-                let mut candidate = self.candidate(window, index, draft, quoted);
                 let position = ClaimPosition { line: self.lines.start, start, rest };
-                candidate.doubt = self.doubt(window, &candidate, position);
-                self.submit(candidate, None);
+                if let Some(candidate) = self.candidate(window, index, draft, position, quoted) {
+                    self.submit(candidate, None);
+                }
             }
             Err(defect) => self.report(window, index, defect, quoted),
         }
@@ -303,9 +302,6 @@ impl Engine<'_> {
         let Some(length) = words.close.find(rest) else { return Flow::On(end) };
         let index = words.dialect;
         let after = end + (length + tag.close.len()) as u64;
-        if self.is_in_vain(true) {
-            return Flow::On(after);
-        }
         let dialect = &self.rules.dialects()[index];
         let read = tag.read(dialect, &rest[..length], (start, after), self.has_token());
         let quoted = |draft: Draft| Defect::new(Reason::Quoted, draft.name, draft.range);
