@@ -77,6 +77,7 @@ fn fence_line(line: &str) -> Option<(char, usize, &str)> {
 
 /// Returns whether a line starts a block, so that no quotation goes on in it.
 fn begins_block(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '\t']);
     let drawn =
         line.len() >= 3 && ["-", "=", "*"].iter().any(|mark| line.replace(mark, "").is_empty());
     drawn || ["- ", "# ", "| "].iter().any(|mark| line.starts_with(mark))

@@ -222,6 +222,13 @@ fn status_part() -> impl Strategy<Value = Vec<String>> {
     ]
 }
 
+#[test]
+fn an_indented_rule_ends_a_quotation() {
+    let text = "> quote\n ---\nSIGNAL: QA_COMPLETE";
+    assert_eq!(taken(&plain_rules("caw"), text), [("QA_COMPLETE".to_owned(), None, 13)]);
+    assert_eq!(expected(text).unwrap().len(), 1);
+}
+
 proptest! {
     #![proptest_config(config())]
 
