@@ -140,7 +140,7 @@ impl Engine<'_> {
         let read = match &dialect.syntax {
             Syntax::Block(block) => self.on_key_line(window, index, block, line),
             Syntax::Line(syntax) => self.on_head(window, index, syntax, line),
-            Syntax::Fence(fence) => self.on_bare_json(window, index, fence, line),
+            Syntax::Fence(fence) => self.on_bare_line(window, index, fence, line),
             Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => false,
         };
         if !read
