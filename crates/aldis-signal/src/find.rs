@@ -135,6 +135,12 @@ impl LiteralSet {
         self.length_max
     }
 
+    /// Returns whether a text starts with what is otherwise found behind a line end.
+    pub(crate) fn starts_line(&self, text: &[u8]) -> bool {
+        let mut lines = self.literals.iter().filter(|literal| literal.skip == 1);
+        lines.any(|literal| text.starts_with(&literal.text[1..]))
+    }
+
     /// Returns whether anything in `text` is worth a look.
     pub(crate) fn hits(&self, text: &[u8]) -> bool {
         self.find(text, 0, text.len()).is_some()
