@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::Inside;
+use super::Containment;
 use super::line::is_list_mark;
 use crate::scan::text::{SIGNAL_MAX, is_blank};
 use crate::scan::window::Window;
@@ -101,8 +101,8 @@ impl OpenElements {
     }
 
     /// Returns whether `place`, on the line that starts at `line`, is inside an element.
-    pub(crate) fn at(&mut self, window: &Window<'_>, line: u64, place: u64) -> Inside {
-        let mut inside = Inside::No;
+    pub(crate) fn at(&mut self, window: &Window<'_>, line: u64, place: u64) -> Containment {
+        let mut inside = Containment::No;
         self.0.retain_mut(|open| {
             if open.content > place {
                 return true;
@@ -114,9 +114,9 @@ impl OpenElements {
             open.search(window, limit);
             match open.close {
                 Some(close) if close < place => return false,
-                Some(_) => inside = Inside::Yes,
-                None if window.end() < limit && !window.last && inside == Inside::No => {
-                    inside = Inside::NeedMore;
+                Some(_) => inside = Containment::Yes,
+                None if window.end() < limit && !window.last && inside == Containment::No => {
+                    inside = Containment::NeedMore;
                 }
                 None => {}
             }

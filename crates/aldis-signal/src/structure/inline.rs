@@ -1,6 +1,6 @@
 //! Inline code: pairs of back-quote runs within one block of text.
 
-use super::Inside;
+use super::Containment;
 use super::line::{begins_block, is_blank_line, is_quote};
 use crate::scan::window::Window;
 
@@ -28,22 +28,22 @@ struct BackquoteRun {
 
 impl InlineCode {
     /// Returns whether `place` is inside inline code of the block that starts at `start`.
-    pub(crate) fn at(&mut self, window: &Window<'_>, start: u64, place: u64) -> Inside {
+    pub(crate) fn at(&mut self, window: &Window<'_>, start: u64, place: u64) -> Containment {
         if self.start != start || self.at > place {
             *self = Self { start, at: start, open: None };
         }
         loop {
             self.walk(window, place);
-            let Some(open) = &mut self.open else { return Inside::No };
+            let Some(open) = &mut self.open else { return Containment::No };
             if open.partner.is_some_and(|partner| partner >= place) {
-                return Inside::Yes;
+                return Containment::Yes;
             }
             match find_partner(window, *open, place) {
                 Partner::At(partner) => {
                     open.partner = Some(partner);
-                    return Inside::Yes;
+                    return Containment::Yes;
                 }
-                Partner::NeedMore => return Inside::NeedMore,
+                Partner::NeedMore => return Containment::NeedMore,
                 // It is a character like others.
                 Partner::None => {
                     self.at = open.at + open.length as u64;
