@@ -18,7 +18,7 @@
 /// ```
 #[macro_export]
 macro_rules! codes {
-    ($(#[$meta:meta])* pub enum $name:ident {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
         $($(#[$about:meta])* $variant:ident = $code:literal,)*
     }) => {
         $(#[$meta])*
@@ -26,19 +26,19 @@ macro_rules! codes {
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
             serde::Serialize, serde::Deserialize,
         )]
-        pub enum $name { $($(#[$about])* #[serde(rename = $code)] $variant,)* }
+        $vis enum $name { $($(#[$about])* #[serde(rename = $code)] $variant,)* }
 
         impl $name {
             /// Every one, in order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+            $vis const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Returns the stable name.
-            pub fn as_str(self) -> &'static str {
+            $vis fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code,)* }
             }
 
             /// Returns the one of this stable name.
-            pub fn named(name: &str) -> Option<Self> {
+            $vis fn named(name: &str) -> Option<Self> {
                 match name { $($code => Some(Self::$variant),)* _ => None }
             }
         }

@@ -1,8 +1,8 @@
 //! Literal search: the few places of a text that are worth a closer look.
 //!
 //! One pass of `aho-corasick` over short literals finds them; everything careful happens only there.
-//! Its packed search (Teddy) takes at most [`PACKED_MAX`] literals, so larger sets are shortened to
-//! what their members share until they fit; where that or the processor does not allow it, its
+//! Its packed search (Teddy) takes at most [`PACKED_MAX`] literals and is at its best with [`SLIM_MAX`],
+//! so larger sets are shortened to what their members share until they fit; where that or the processor does not allow it, its
 //! automaton finds the same. There is one path for every processor and no unsafe code here.
 
 use aho_corasick::packed::{self, Searcher};
@@ -103,6 +103,8 @@ enum Search {
 
 /// Teddy takes no more literals.
 const PACKED_MAX: usize = 64;
+/// With more it needs twice as many buckets (fat Teddy), and is less than half as fast.
+const SLIM_MAX: usize = 32;
 /// Literals that share this much at the start are looked for by what they share, if there are many.
 const SHARED_MIN: usize = 4;
 
@@ -133,6 +135,12 @@ impl LiteralSet {
     /// Returns the length of the longest literal.
     pub(crate) fn length_max(&self) -> usize {
         self.length_max
+    }
+
+    /// Returns whether a text starts with what is otherwise found behind a line end.
+    pub(crate) fn starts_line(&self, text: &[u8]) -> bool {
+        let mut lines = self.literals.iter().filter(|literal| literal.skip == 1);
+        lines.any(|literal| text.starts_with(&literal.text[1..]))
     }
 
     /// Returns whether anything in `text` is worth a look.
@@ -173,13 +181,16 @@ impl Search {
     }
 }
 
-/// Returns as few literals as Teddy takes, if shortening them to what they share achieves that.
+/// Returns as few literals as suit Teddy, if shortening them to what they share achieves that. The less
+/// that is, the more often it is found where nothing is.
 fn shortened(literals: Vec<Literal>) -> Vec<Literal> {
     let mut literals = distinct(literals);
-    let mut shared = SHARED_MIN;
-    while literals.len() > PACKED_MAX && shared > 1 {
-        literals = by_shared_start(literals, shared);
-        shared -= 1;
+    for (most, least) in [(SLIM_MAX, SHARED_MIN - 1), (PACKED_MAX, SHARED_MIN - 2)] {
+        for shared in (least..=SHARED_MIN).rev() {
+            if literals.len() > most {
+                literals = by_shared_start(literals, shared);
+            }
+        }
     }
     literals
 }
@@ -293,6 +304,12 @@ mod tests {
                 prop_assert!(least.is_none() || found.is_some_and(|at| Some(at) <= least));
             }
         }
+    }
+
+    #[test]
+    fn all_built_in_dialects_suit_the_fast_search() {
+        let literals = crate::Rules::builtin().literals().count();
+        assert!(literals <= SLIM_MAX, "{literals} literals");
     }
 
     #[test]

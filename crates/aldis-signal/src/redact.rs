@@ -13,7 +13,7 @@ use memchr::memmem;
 use regex::Regex;
 use serde_json::Value;
 
-use self::suspects::Suspects;
+use self::suspects::is_suspect;
 use crate::visible::Visible;
 
 /// What stands where a secret was.
@@ -29,7 +29,7 @@ pub const REDACTED: &str = "[redacted]";
 /// assert_eq!(redact("nothing to hide"), "nothing to hide");
 /// ```
 pub fn redact(text: &str) -> Cow<'_, str> {
-    if Suspects::of(text.as_bytes()).next(0).is_none() {
+    if !is_suspect(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
     without_shapes(text, &Visible::of(text))
@@ -77,22 +77,19 @@ pub struct Redactor {
 impl Redactor {
     /// Returns whole lines without secrets. What is not text stays as it is.
     pub fn lines<'t>(&mut self, lines: &'t [u8]) -> Cow<'t, [u8]> {
-        let mut suspects = Suspects::of(lines);
-        let (mut clean, mut kept, mut at) = (Vec::new(), 0, 0);
-        while at < lines.len() {
-            let suspect = if self.in_key { Some(at) } else { suspects.next(at) };
-            let Some(suspect) = suspect else { break };
-            let start = memchr::memrchr(b'\n', &lines[at..suspect]).map_or(at, |end| at + end + 1);
-            let rest = &lines[suspect..];
-            let end = suspect + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let text = String::from_utf8_lossy(&lines[start..end]);
-            let safe = self.suspect(&text);
-            if safe != text {
-                clean.extend_from_slice(&lines[kept..start]);
-                clean.extend_from_slice(safe.as_bytes());
-                kept = end;
+        let (mut clean, mut kept, mut start) = (Vec::new(), 0, 0);
+        for whole in lines.split_inclusive(|byte| *byte == b'\n') {
+            let line = whole.strip_suffix(b"\n").unwrap_or(whole);
+            if self.in_key || is_suspect(line) {
+                let text = String::from_utf8_lossy(line);
+                let safe = self.suspect(&text);
+                if safe != text {
+                    clean.extend_from_slice(&lines[kept..start]);
+                    clean.extend_from_slice(safe.as_bytes());
+                    kept = start + line.len();
+                }
             }
-            at = end + 1;
+            start += whole.len();
         }
         if clean.is_empty() {
             return Cow::Borrowed(lines);
@@ -103,7 +100,7 @@ impl Redactor {
 
     /// Returns a line without secrets of a known shape.
     pub fn line<'t>(&mut self, line: &'t str) -> Cow<'t, str> {
-        if !self.in_key && Suspects::of(line.as_bytes()).next(0).is_none() {
+        if !self.in_key && !is_suspect(line.as_bytes()) {
             return Cow::Borrowed(line);
         }
         self.suspect(line)

@@ -34,7 +34,6 @@ mod tags;
 mod taken_back;
 mod terminals;
 pub(crate) mod text;
-mod tokens;
 mod trailers;
 mod undecided;
 pub(crate) mod window;

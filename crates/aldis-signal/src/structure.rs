@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use self::elements::{InElement, OpenElements, opening};
-use self::inline::{InCode, InlineCode};
+use self::elements::{OpenElements, opening};
+use self::inline::InlineCode;
 use self::line::{FenceLine, is_enclosed, is_listing_prefix};
 use self::paragraph::{IndentedCode, Paragraph};
 use crate::scan::text::SIGNAL_MAX;
@@ -50,6 +50,15 @@ pub(crate) enum Mask {
     Prompt,
     /// Everything to the end: a prompt that was never closed properly.
     All,
+}
+
+/// Whether a place is inside something that quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Containment {
+    No,
+    Yes,
+    /// That depends on what follows.
+    NeedMore,
 }
 
 /// What is open at the current place.
@@ -106,7 +115,7 @@ impl Structure {
 
     /// Takes note of the start of a comment.
     pub(crate) fn on_comment(&mut self, window: &Window<'_>, line: u64, at: u64) {
-        let code = self.in_code(window, line, at) == InCode::Yes;
+        let code = self.in_code(window, line, at) == Containment::Yes;
         if self.fence.is_none() && self.comment.is_none() && !code {
             self.comment = Some(Comment { searched: at, end: None });
         }
@@ -141,7 +150,7 @@ impl Structure {
     /// Takes note of an opening tag at `at`, on the line that starts at `line`.
     pub(crate) fn on_element(&mut self, window: &Window<'_>, line: u64, at: u64) {
         let Some((element, length)) = opening(window.slice(at, at + LINE_REACH)) else { return };
-        if self.is_enclosed() || self.in_code(window, line, at) == InCode::Yes {
+        if self.is_enclosed() || self.in_code(window, line, at) == Containment::Yes {
             return;
         }
         let starts = at - line <= LINE_REACH && elements::is_line_start(window.slice(line, at));
@@ -179,7 +188,7 @@ impl Structure {
         if window.last || self.is_enclosed() {
             return false;
         }
-        if self.elements.at(window, line, at) == InElement::NeedMore {
+        if self.elements.at(window, line, at) == Containment::NeedMore {
             return true;
         }
         let known = self.known.filter(|known| known.start == line);
@@ -187,7 +196,7 @@ impl Structure {
             return false;
         }
         if known.is_some() || at - line > SIGNAL_MAX {
-            return self.in_code(window, line, at) == InCode::NeedMore;
+            return self.in_code(window, line, at) == Containment::NeedMore;
         }
         let own = match window.line(line) {
             LineAt::Wait => return true,
@@ -200,13 +209,13 @@ impl Structure {
             }
             LineAt::Nothing | LineAt::TooLong => {
                 self.known = Some(KnownLine { start: line, long: true, quoting: None });
-                return self.in_code(window, line, at) == InCode::NeedMore;
+                return self.in_code(window, line, at) == Containment::NeedMore;
             }
         };
         // Code that is open at a place and closed on its line is open at no place behind.
         let code = self.code;
         let end = own.start + own.text.len() as u64;
-        let needs = self.in_code(window, line, end) == InCode::NeedMore;
+        let needs = self.in_code(window, line, end) == Containment::NeedMore;
         self.code = code;
         if !needs {
             self.known = Some(KnownLine { start: line, long: false, quoting: None });
@@ -214,7 +223,7 @@ impl Structure {
         needs
     }
 
-    fn in_code(&mut self, window: &Window<'_>, line: u64, at: u64) -> InCode {
+    fn in_code(&mut self, window: &Window<'_>, line: u64, at: u64) -> Containment {
         let lines = self.paragraph.before(window, line, self.paragraph_floor);
         // All of the line decides whether a block begins with it, wherever on it the place is.
         let text = window.slice(line, line + LINE_REACH);
@@ -248,9 +257,9 @@ impl Structure {
                 return true;
             }
         }
-        self.elements.at(window, line, start) == InElement::Yes
+        self.elements.at(window, line, start) == Containment::Yes
             || start - line <= SIGNAL_MAX && self.is_quoting_line(window, line)
-            || self.in_code(window, line, start) == InCode::Yes
+            || self.in_code(window, line, start) == Containment::Yes
     }
 
     /// Returns whether a line is quoted by itself or by the lines around it.

@@ -94,7 +94,7 @@ pub struct Visible<'t> {
 impl<'t> Visible<'t> {
     /// Takes out terminal sequences and what has no width.
     pub fn of(text: &'t str) -> Self {
-        if unseen_from(text.as_bytes(), 0).is_none() {
+        if !has_unseen(text.as_bytes()) {
             return Self { text: Cow::Borrowed(text), from: Vec::new() };
         }
         let mut visible = String::with_capacity(text.len());
@@ -129,9 +129,9 @@ impl<'t> Visible<'t> {
     }
 }
 
-/// Returns where the next character is that a reader does not see.
-pub(crate) fn unseen_from(text: &[u8], from: usize) -> Option<usize> {
-    (from..text.len()).find(|at| may_be_unseen(text[*at]) && is_unseen_at(text, *at))
+/// Returns whether there is a character that a reader does not see.
+pub(crate) fn has_unseen(text: &[u8]) -> bool {
+    (0..text.len()).any(|at| may_be_unseen(text[at]) && is_unseen_at(text, at))
 }
 
 /// Returns whether an unseen character may start with a byte.
@@ -155,13 +155,12 @@ mod tests {
         let letters = ('\0'..='\u{2fff}').chain(['\u{feff}', '\u{fffd}', '\u{10ffff}']);
         for letter in letters {
             let text = format!("é{letter}é");
-            let found = unseen_from(text.as_bytes(), 0);
-            assert_eq!(found, is_unseen(letter).then_some(2), "{letter:?}");
+            assert_eq!(has_unseen(text.as_bytes()), is_unseen(letter), "{letter:?}");
             let line = format!("é{letter}");
             let gone = is_zero_width(letter) || " \t\r".contains(letter);
             assert_eq!(trim_line_end(line.as_bytes()).len() == 2, gone, "{letter:?}");
         }
-        assert_eq!(unseen_from(b"\xe2\x80\xc2\xff", 0), None);
+        assert!(!has_unseen(b"\xe2\x80\xc2\xff"));
     }
 
     #[test]

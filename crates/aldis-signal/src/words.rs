@@ -8,40 +8,25 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
 
-/// What a word tells about the sentence it stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WordKind {
-    Sample,
-    Unsampled,
-    Condition,
-    Negation,
-    Failure,
-    Future,
-    Affirm,
-    Order,
-    Points,
-    Over,
-    Opener,
-    Void,
-    Joins,
-}
+use crate::codes;
 
-impl WordKind {
-    const ALL: [(Self, &str); 13] = [
-        (Self::Sample, "sample"),
-        (Self::Unsampled, "unsampled"),
-        (Self::Condition, "condition"),
-        (Self::Negation, "negation"),
-        (Self::Failure, "failure"),
-        (Self::Future, "future"),
-        (Self::Affirm, "affirm"),
-        (Self::Order, "order"),
-        (Self::Points, "points"),
-        (Self::Over, "over"),
-        (Self::Opener, "opener"),
-        (Self::Void, "void"),
-        (Self::Joins, "joins"),
-    ];
+codes! {
+    /// What a word tells about the sentence it stands in.
+    pub(crate) enum WordKind {
+        Sample = "sample",
+        Unsampled = "unsampled",
+        Condition = "condition",
+        Negation = "negation",
+        Failure = "failure",
+        Future = "future",
+        Affirm = "affirm",
+        Order = "order",
+        Points = "points",
+        Over = "over",
+        Opener = "opener",
+        Void = "void",
+        Joins = "joins",
+    }
 }
 
 /// The entries of a kind, of all languages.
@@ -60,10 +45,8 @@ static FILE: &str = include_str!("words/words.txt");
 static ENTRIES: LazyLock<Vec<Entries>> = LazyLock::new(|| {
     let mut all: Vec<Entries> = WordKind::ALL.iter().map(|_| Entries::default()).collect();
     for (kind, _, entries) in lines() {
-        let Some(index) = WordKind::ALL.iter().position(|(_, name)| *name == kind) else {
-            continue;
-        };
-        entries.for_each(|entry| all[index].add(entry));
+        let Some(kind) = WordKind::named(kind) else { continue };
+        entries.for_each(|entry| all[kind as usize].add(entry));
     }
     all
 });
@@ -279,7 +262,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for (kind, language, entries) in lines() {
             let entries: Vec<&str> = entries.collect();
-            assert!(WordKind::ALL.iter().any(|(_, name)| *name == kind), "{kind}");
+            assert!(WordKind::named(kind).is_some(), "{kind}");
             assert!(languages.contains(&language), "{language}");
             assert!(seen.insert((kind, language)), "{kind} {language} is given twice");
             assert!(entries.len() <= 20, "{kind} {language} has {} entries", entries.len());
@@ -289,7 +272,7 @@ mod tests {
                 assert!(long, "{kind} {language}: {entry} is too short");
             }
         }
-        for (_, kind) in WordKind::ALL {
+        for kind in WordKind::ALL.iter().map(|kind| kind.as_str()) {
             let all = languages.iter().filter(|language| seen.contains(&(kind, **language)));
             assert!(kind == "unsampled" || all.count() == languages.len(), "{kind}");
         }

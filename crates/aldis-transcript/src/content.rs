@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::ending::Form;
-use super::item::{Call, CallResult, Item, tool, user};
+use super::item::{CallResult, Item, tool, user};
 use super::members::{Members, Raw, elements, member_strings, string};
 use super::out::join;
 use aldis_signal::message::Origin;
@@ -97,7 +97,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
             return Block::Text(block.str("text"));
         }
         "" if block.has("functionCall") => {
-            Item::Call(call(&block.object("functionCall"), block.get("functionCall")))
+            call(&block.object("functionCall"), block.get("functionCall"))
         }
         "" if block.has("functionResponse") => {
             let response = block.object("functionResponse");
@@ -110,9 +110,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
                 ..CallResult::default()
             })
         }
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-            Item::Call(call(&block, block.get("input")))
-        }
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => call(&block, block.get("input")),
         "tool_result" => Item::Result(CallResult {
             id: block.str("tool_use_id"),
             content: block.get("content"),
@@ -127,9 +125,8 @@ fn block(raw: Raw<'_>) -> Block<'_> {
     Block::Other(item)
 }
 
-fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Call<'a> {
-    let (id, name) = (call.str("id"), call.str("name"));
-    Call { id, name, about: input, input, ..Call::default() }
+fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Item<'a> {
+    Item::call(call.str("id"), call.str("name"), input)
 }
 
 /// Returns the file or address that the input of a call is about.

@@ -66,23 +66,17 @@ impl Form {
             Self::Header => return header(text),
             Self::First => text.strip_prefix("Exit code ").filter(|_| is_error),
             Self::Labelled => text.lines().rev().find_map(|line| line.strip_prefix("Exit Code: ")),
-            Self::Sentence => {
-                let last = text.trim_end().lines().next_back();
-                let code =
-                    last.and_then(|last| last.strip_prefix("Command failed with exit code: "));
-                code.and_then(|code| code.strip_suffix('.'))
-            }
-            Self::Exited => {
-                let last = text.trim_end().lines().next_back();
-                last.and_then(|last| last.strip_prefix("Command exited with code "))
-            }
-            Self::Last => {
-                let last = text.trim_end().lines().next_back();
-                last.and_then(|last| last.strip_prefix("<exited with exit code "))
-            }
+            Self::Sentence => behind(text, "Command failed with exit code: "),
+            Self::Exited => behind(text, "Command exited with code "),
+            Self::Last => behind(text, "<exited with exit code "),
         };
         Read { exit: exit.and_then(number), ..Read::default() }
     }
+}
+
+/// What stands behind a label at the start of the last line.
+fn behind<'t>(text: &'t str, label: &str) -> Option<&'t str> {
+    text.trim_end().lines().next_back()?.strip_prefix(label)
 }
 
 /// An object with what the command printed and how it ended.

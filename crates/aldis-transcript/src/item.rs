@@ -349,6 +349,14 @@ impl<'a> Entry<'a> {
         Self { at, items, ..Self::default() }
     }
 
+    /// Returns what the entry means for the conversation, as far as its items tell.
+    pub(crate) fn standing(&self) -> EntryStanding {
+        match self.items.iter().any(Item::is_typed) {
+            true => EntryStanding::Typed,
+            false => EntryStanding::Spoken,
+        }
+    }
+
     /// Makes the conversation of this agent the main one.
     pub(crate) fn turn_to(&mut self, agent: &str) {
         self.is_side = self.agent.as_deref() != Some(agent);

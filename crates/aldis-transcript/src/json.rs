@@ -1,9 +1,6 @@
-//! What every decoder needs of JSON beside members: strings, moments, and lines that are damaged.
+//! What every decoder needs of JSON beside members: moments, and lines that are damaged.
 
 use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::members::Raw;
 use aldis_signal::time::Timestamp;
@@ -31,19 +28,6 @@ pub(super) fn time(raw: Raw<'_>) -> Option<Timestamp> {
 
 /// As seconds this is the year 5138, as milliseconds 1973: no agent spoke at either.
 const SECONDS_MAX: f64 = 1e11;
-
-/// Joins all strings inside a value, without the names of members, by line breaks.
-pub(super) fn strings(raw: Raw<'_>) -> String {
-    let read = |json: &[u8]| {
-        let mut all = String::new();
-        let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let result = Strings(&mut all).deserialize(&mut deserializer);
-        (result.is_ok(), all)
-    };
-    let (is_sound, all) = read(raw.bytes());
-    // What was found before an error is still worth showing.
-    if is_sound { all } else { read(mended(&raw.as_written()).as_bytes()).1 }
-}
 
 /// Replaces escapes of half a character, which hosts leave behind where they cut a text.
 pub(super) fn mended(json: &str) -> Cow<'_, str> {
@@ -76,66 +60,6 @@ pub(super) fn mended(json: &str) -> Cow<'_, str> {
 fn escaped_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
-}
-
-struct Strings<'s>(&'s mut String);
-
-impl<'de> DeserializeSeed<'de> for Strings<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strings<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
-        if !text.is_empty() {
-            if !self.0.is_empty() {
-                self.0.push('\n');
-            }
-            self.0.push_str(text);
-        }
-        Ok(())
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Strings(&mut *self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while map.next_key::<de::IgnoredAny>()?.is_some() {
-            map.next_value_seed(Strings(&mut *self.0))?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

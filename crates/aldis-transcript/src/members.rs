@@ -8,7 +8,8 @@ use std::collections::HashSet;
 
 use memchr::memchr;
 
-use super::json::{Malformed, mended, strings, time};
+use super::json::{Malformed, mended, time};
+use super::out::join;
 use aldis_signal::time::Timestamp;
 
 /// A value as it is written. Where it ends is known; the rest is checked when it is read.
@@ -135,6 +136,11 @@ impl<'a> Members<'a> {
     /// Returns the members of a member that is an object.
     pub(crate) fn object(&self, name: &str) -> Self {
         self.member(name).map(Members::lenient).unwrap_or_default()
+    }
+
+    /// As [`object`](Self::object), for a member that must be an object if it is there.
+    pub(crate) fn strict(&self, name: &str) -> Result<Self, Malformed> {
+        self.get(name).map_or_else(|| Ok(Self::default()), Self::of)
     }
 
     /// Returns the elements of a member that is a list, or the one value that it is.
@@ -289,6 +295,24 @@ pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     }
     let whole = serde_json::from_slice(raw.0).ok();
     whole.or_else(|| serde_json::from_str(&mended(&raw.as_written())).ok()).map(Cow::Owned)
+}
+
+/// Joins all strings inside a value, without the names of members, by line breaks.
+pub(crate) fn strings(raw: Raw<'_>) -> String {
+    let mut all = String::new();
+    let mut cursor = Cursor { json: raw.0, at: 0 };
+    while let Some(quote) = memchr(b'"', &raw.0[cursor.at..]) {
+        cursor.at += quote;
+        let start = cursor.at;
+        let Some(inside) = cursor.string() else { break };
+        let text = Raw(&raw.0[start..cursor.at]);
+        let is_name = cursor.take(b':').is_some();
+        if !is_name {
+            // One with an escape that is none is worth showing as it is.
+            join(&mut all, &string(text).unwrap_or_else(|| lossy(inside)));
+        }
+    }
+    all
 }
 
 /// As [`String::from_utf8_lossy`], which is slower on sound text.

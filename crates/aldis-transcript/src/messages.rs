@@ -22,8 +22,7 @@ use versions::Versions;
 use super::content::{path, text_of};
 use super::history::{Added, History, Live};
 use super::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Text, tool};
-use super::json::strings;
-use super::members::{Raw, member_strings};
+use super::members::{Raw, member_strings, strings};
 use super::out::{EntryPos, Out, message};
 use aldis_signal::message::{Message, Origin, Role};
 

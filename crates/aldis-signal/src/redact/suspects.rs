@@ -1,4 +1,4 @@
-//! Finds the places of a text that a secret may be near.
+//! Whether a secret may be in a text.
 //!
 //! Everything that is kept passes here, and hardly any of it is a secret. So what no secret can be
 //! without is looked for first, all at once, and what follows it is looked at before anything is
@@ -9,50 +9,27 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input};
 
 use super::PRIVATE_KEY;
-use crate::visible::unseen_from;
+use crate::visible::has_unseen;
 
-/// Walks over the places of a text that a secret may be near.
-pub(super) struct Suspects<'t> {
-    text: &'t [u8],
-    /// The next of each kind, if there is one.
-    next: [Option<usize>; 2],
+/// Returns whether a secret may be in a text.
+pub(super) fn is_suspect(text: &[u8]) -> bool {
+    has_mark(text) || has_unseen(text)
 }
 
-/// Finds the first place of a kind, from a place on.
-type Search = fn(&[u8], usize) -> Option<usize>;
-
-const SEARCHES: [Search; 2] = [mark_from, unseen_from];
-
-impl<'t> Suspects<'t> {
-    pub(super) fn of(text: &'t [u8]) -> Self {
-        Self { text, next: SEARCHES.map(|search| search(text, 0)) }
-    }
-
-    /// Returns the first place at or behind `from`.
-    pub(super) fn next(&mut self, from: usize) -> Option<usize> {
-        for (next, search) in self.next.iter_mut().zip(SEARCHES) {
-            if next.is_some_and(|at| at < from) {
-                *next = search(self.text, from);
-            }
-        }
-        self.next.iter().flatten().min().copied()
-    }
-}
-
-fn mark_from(text: &[u8], from: usize) -> Option<usize> {
-    let marks = MARKS.as_ref()?;
-    let mut from = from;
-    loop {
-        let hit = marks.find(Input::new(text).range(from..))?;
+fn has_mark(text: &[u8]) -> bool {
+    let Some(marks) = &*MARKS else { return false };
+    let mut from = 0;
+    while let Some(hit) = marks.find(Input::new(text).range(from..)) {
         let may_be_secret = match WORDS.get(hit.pattern().as_usize()) {
             Some(word) => word.stands(text, hit.start()),
             None => text[hit.start()] != b':' || may_be_address(&text[hit.end()..]),
         };
         if may_be_secret {
-            return Some(hit.start());
+            return true;
         }
         from = hit.start() + 1;
     }
+    false
 }
 
 /// Whether an address may hold a password, or be one of those that are as good as one.
@@ -154,7 +131,7 @@ mod tests {
             "ssh://git@example.org/a.git",
             "[31mred \u{e9}\u{2026}",
         ] {
-            assert_eq!(Suspects::of(text.as_bytes()).next(0), None, "{text}");
+            assert!(!is_suspect(text.as_bytes()), "{text}");
         }
     }
 
@@ -163,24 +140,19 @@ mod tests {
         for word in &WORDS {
             let found = |letters: usize| {
                 let text = format!("see {}{} there", word.text, "x".repeat(letters));
-                Suspects::of(text.as_bytes()).next(0)
+                is_suspect(text.as_bytes())
             };
-            assert_eq!(found(word.least), Some(4), "{word:?}");
+            assert!(found(word.least), "{word:?}");
             let fewer = word.least.checked_sub(1);
-            assert_eq!(fewer.and_then(found), None, "{word:?}");
+            assert!(!fewer.is_some_and(found), "{word:?}");
         }
     }
 
     #[test]
-    fn places_come_in_order_and_each_kind_is_found() {
-        let text = b"http://a.b ftp://u:pw@h PRIVATE KEY \x08 Aws_Session BEARER";
-        let mut suspects = Suspects::of(text);
-        let mut found = Vec::new();
-        let mut from = 0;
-        while let Some(at) = suspects.next(from) {
-            found.push(at);
-            from = at + 1;
+    fn each_kind_is_found() {
+        for text in ["ftp://u:pw@h", "PRIVATE KEY", "\x08", "Aws_Session", "BEARER"] {
+            assert!(is_suspect(text.as_bytes()), "{text:?}");
         }
-        assert_eq!(found, [14, 24, 36, 38, 50]);
+        assert!(!is_suspect(b"http://a.b"));
     }
 }

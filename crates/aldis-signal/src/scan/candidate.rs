@@ -2,6 +2,7 @@
 
 use super::draft::{Defect, Draft, Range};
 use super::engine::Engine;
+use super::judge::ClaimPosition;
 use super::window::Window;
 use crate::signal::{Place, Reason, Signal};
 use crate::structure::LINE_REACH;
@@ -24,16 +25,21 @@ pub(crate) struct Candidate {
 }
 
 impl Engine<'_> {
-    /// Returns what was read from a range, with what was received there.
-    pub(crate) fn candidate(
+    /// Returns what was read from a range, with what was received there and how it stands; `None` if it
+    /// is quoted and only signals are wanted.
+    pub(super) fn candidate(
         &mut self,
         window: &Window<'_>,
         dialect: usize,
         draft: Draft,
+        position: ClaimPosition<'_>,
         quoted: bool,
-    ) -> Candidate {
+    ) -> Option<Candidate> {
+        if quoted && !self.options.near_misses {
+            return None;
+        }
         let (start, end) = draft.range;
-        Candidate {
+        let mut candidate = Candidate {
             dialect,
             place: self.place(window, start, end),
             raw: window.offsets.restore(start, window.slice(start, end)),
@@ -42,7 +48,9 @@ impl Engine<'_> {
             result: Ok(draft),
             doubt: None,
             legacy: false,
-        }
+        };
+        candidate.doubt = self.doubt(window, &candidate, position);
+        Some(candidate)
     }
 
     pub(crate) fn place(&mut self, window: &Window<'_>, start: u64, end: u64) -> Place {

@@ -120,10 +120,10 @@ impl<'r> Engine<'r> {
     /// Literals that need a line end before them do not find the first line.
     fn on_start(&mut self, window: &Window<'_>) -> Flow {
         let text = window.bytes();
-        if text.len() < 3 && !window.last {
+        if text.len() < self.rules.places.length_max() && !window.last {
             return Flow::Wait;
         }
-        let flow = match self.rules.may_start_line(text) {
+        let flow = match self.rules.places.starts_line(text) {
             true => self.on_line(window, true),
             false => Flow::On(0),
         };
@@ -142,7 +142,8 @@ impl<'r> Engine<'r> {
             return self.go(window, flow);
         }
         // A literal that only begins in the window will be found when the rest has come.
-        let overlap = if window.last { 0 } else { OVERLAP.max(self.rules.literal_max() as u64) };
+        let overlap =
+            if window.last { 0 } else { OVERLAP.max(self.rules.places.length_max() as u64) };
         let limit = window.end().saturating_sub(overlap);
         if self.at >= limit {
             return false;

@@ -33,56 +33,40 @@ impl Engine<'_> {
         }
     }
 
-    /// A bare line of JSON, or a line of an old form. Returns whether the line may be such.
-    pub(crate) fn on_bare_json(
+    /// A bare line of JSON, or a line of an old form. Returns whether the line is such.
+    pub(crate) fn on_bare_line(
         &mut self,
         window: &Window<'_>,
         index: usize,
         fence: &fence::Syntax,
         line: Line<'_>,
     ) -> bool {
+        let dialect = &self.rules.dialects()[index];
         let starts = |bare: &String| line.seen.starts_with(bare.as_bytes());
-        let bare = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
-        if bare || fence.legacy.as_ref().is_some_and(|legacy| legacy.may_start(line.seen)) {
-            self.on_bare_line(window, index, fence, (line, bare));
+        let is_json = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
+        let result = match is_json {
+            true => Some(fence::read(fence, dialect, line.seen, (line.start, line.seen_end()))),
+            false => fence::read_legacy_line(fence, dialect, line),
+        };
+        let Some(result) = result else { return false };
+        if self.structure.fence.is_some_and(|fence| fence.reported) {
             return true;
         }
-        false
-    }
-
-    fn on_bare_line(
-        &mut self,
-        window: &Window<'_>,
-        index: usize,
-        fence: &fence::Syntax,
-        (line, bare): (Line<'_>, bool),
-    ) {
-        let rules = self.rules;
-        let dialect = &rules.dialects()[index];
-        let (result, legacy) = if bare {
-            (fence::read(fence, dialect, line.seen, (line.start, line.seen_end())), false)
-        } else if let Some(result) = fence::read_legacy_line(fence, dialect, line) {
-            (result, true)
-        } else {
-            return;
-        };
-        if self.structure.fence.is_some_and(|fence| fence.reported) {
-            return;
-        }
         let quoted = self.is_quoted(window, line.start, None);
-        let draft = match result {
-            Ok(draft) => draft,
-            Err(_) if quoted => return,
-            Err(defect) => return self.report(window, index, defect, false),
-        };
-        if legacy && self.passes_legacy(window, index, &draft) {
-            return;
+        let position = ClaimPosition::of_line(line.start);
+        match result {
+            Ok(draft) => {
+                let read = self.candidate(window, index, draft, position, quoted);
+                if let Some(mut candidate) = read {
+                    candidate.legacy = !is_json;
+                    self.note_modern(&candidate);
+                    self.submit(candidate, None);
+                }
+            }
+            Err(_) if quoted => {}
+            Err(defect) => self.report(window, index, defect, false),
         }
-        let mut candidate = self.candidate(window, index, draft, quoted);
-        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
-        candidate.legacy = legacy;
-        self.note_modern(&candidate);
-        self.submit(candidate, None);
+        true
     }
 
     /// A fence whose info string makes its content a signal. Returns `None` for other fences.
@@ -123,11 +107,11 @@ impl Engine<'_> {
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
-                let mut candidate = self.candidate(window, index, draft, quoted);
-                candidate.doubt =
-                    self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
-                self.note_modern(&candidate);
-                self.submit(candidate, None);
+                let position = ClaimPosition::of_line(line.start);
+                if let Some(candidate) = self.candidate(window, index, draft, position, quoted) {
+                    self.note_modern(&candidate);
+                    self.submit(candidate, None);
+                }
             }
             Err(defect) => self.report(window, index, defect, quoted),
         }

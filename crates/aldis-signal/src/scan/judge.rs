@@ -1,6 +1,7 @@
 //! Why something that was read does not count: who said it, where, hidden or not, with which token,
 //! whether it stands on its own, and whether the words before it doubt it. In this order.
 
+use super::Token;
 use super::candidate::Candidate;
 use super::engine::Engine;
 use super::families::TagWords;
@@ -9,7 +10,7 @@ use super::standing::stands;
 use super::text::{is_blank, lossy};
 use super::window::Window;
 use crate::dialect::{Standing, Syntax};
-use crate::signal::Reason;
+use crate::signal::{Reason, Via};
 use crate::structure::LINE_REACH;
 use crate::visible::sequence::without_sequences;
 use crate::words::{Sentence, WordKind};
@@ -51,6 +52,28 @@ impl Engine<'_> {
             return Some(Reason::WrongToken);
         }
         candidate.doubt
+    }
+
+    pub(crate) fn token_fits(&self, said: Option<&str>) -> bool {
+        match (&self.options.token, said) {
+            (Token::Off, _) | (Token::Accept(_), None) => true,
+            (Token::Accept(expected) | Token::Require(expected), Some(said)) => expected == said,
+            (Token::Require(_), None) => false,
+        }
+    }
+
+    pub(crate) fn has_token(&self) -> bool {
+        self.options.token != Token::Off
+    }
+
+    /// Returns how a signal came that was written with this token, or without one.
+    pub(crate) fn via(&self, written: Option<&str>) -> Via {
+        match &self.options.token {
+            Token::Accept(expected) | Token::Require(expected) if written == Some(expected) => {
+                Via::Token
+            }
+            Token::Accept(_) | Token::Off | Token::Require(_) => Via::Said,
+        }
     }
 
     /// Returns whether the text around a candidate makes it no claim of its own: it is part of a

@@ -43,9 +43,6 @@ impl Engine<'_> {
         }
         if whole {
             self.read_to = line.next;
-            if self.is_in_vain(self.structure.is_enclosed()) {
-                return Flow::On(self.at);
-            }
             for index in &rules.families.lines {
                 self.read_line(window, *index, &rules.dialects()[*index], line);
             }
@@ -71,27 +68,20 @@ impl Engine<'_> {
 
     /// A line that may open blocks. Returns `None` if it does not.
     fn on_opener(&mut self, window: &Window<'_>, line: Line<'_>) -> Option<Flow> {
-        let rules = self.rules;
-        let in_vain = self.opens_in_vain();
-        let opened = || {
-            let openers = rules.families.openers.iter();
-            let opened =
-                openers.filter(|(opener, _)| **opener == *line.seen).map(|(_, index)| *index);
-            opened.filter(|index| !in_vain || may_end_fence(&rules.dialects()[*index]))
-        };
-        let read = |index: usize| read_block(window, &rules.dialects()[index], line);
-        // Nothing may have been changed when one needs more. Hardly ever do two open with the same line.
-        if opened().skip(1).any(|index| matches!(read(index), Read::NeedMore)) {
+        let openers = self.rules.families.openers.iter();
+        let opened = openers.filter(|(opener, _)| **opener == *line.seen);
+        let read = |index: usize| read_block(window, &self.rules.dialects()[index], line);
+        let all: Vec<_> = opened.map(|(_, index)| (*index, read(*index))).collect();
+        // Nothing may have been changed when one needs more.
+        if all.iter().any(|(_, read)| matches!(read, Read::NeedMore)) {
             return Some(Flow::Wait);
         }
         let mut next = None;
-        for index in opened() {
-            let (result, after) = match read(index) {
+        for (index, read) in all {
+            let (result, after) = match read {
                 Read::Parsed(draft, after) => (Ok(draft), after),
                 Read::Malformed(defect, after) => (Err(defect), after),
-                Read::NotMine => continue,
-                // Only the first can, before anything is changed.
-                Read::NeedMore => return Some(Flow::Wait),
+                Read::NotMine | Read::NeedMore => continue,
             };
             self.read_to = self.read_to.max(line.next);
             next = next.max(Some(after.max(self.at)));
@@ -99,14 +89,6 @@ impl Engine<'_> {
         }
         self.read_to = self.read_to.max(next?);
         next.map(Flow::On)
-    }
-
-    /// Returns whether nothing comes of a block that is opened here: in a fence that no block fills, where
-    /// only signals are wanted and none is half said.
-    fn opens_in_vain(&self) -> bool {
-        let filled = self.structure.fence.is_some_and(|fence| !fence.bare);
-        let only_fenced = self.structure.mask == Mask::None && !self.structure.in_comment();
-        self.is_in_vain(filled && only_fenced && self.tags.open == 0)
     }
 
     fn on_block(
@@ -126,9 +108,6 @@ impl Engine<'_> {
                 return self.report(window, index, defect, quoted);
             }
         };
-        if legacy && self.passes_legacy(window, index, &draft) {
-            return;
-        }
         let inside = self.structure.fence.filter(|fence| {
             terminal
                 && fence.bare
@@ -138,25 +117,22 @@ impl Engine<'_> {
                 && self.structure.mask == Mask::None
         });
         let quoted = inside.is_none() && self.is_quoted(window, line.start, None);
-        if self.is_in_vain(quoted) {
+        let position = ClaimPosition::of_line(inside.map_or(line.start, |fence| fence.start));
+        let Some(mut candidate) = self.candidate(window, index, draft, position, quoted) else {
             return;
-        }
-        let mut candidate = self.candidate(window, index, draft, quoted);
+        };
         candidate.legacy = legacy;
-        if let Some(fence) = inside {
-            candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(fence.start));
-            self.await_end(Terminal {
-                dialect: index,
-                candidate,
-                otherwise: Reason::Quoted,
-                checked: next,
-                fenced: true,
-                repeats: false,
-            });
-            return;
+        if inside.is_none() {
+            return self.submit(candidate, None);
         }
-        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
-        self.submit(candidate, None);
+        self.await_end(Terminal {
+            dialect: index,
+            candidate,
+            otherwise: Reason::Quoted,
+            checked: next,
+            fenced: true,
+            repeats: false,
+        });
     }
 
     /// Reads a line for a dialect; what no recogniser takes is diagnosed where near misses are wanted.
@@ -164,7 +140,7 @@ impl Engine<'_> {
         let read = match &dialect.syntax {
             Syntax::Block(block) => self.on_key_line(window, index, block, line),
             Syntax::Line(syntax) => self.on_head(window, index, syntax, line),
-            Syntax::Fence(fence) => self.on_bare_json(window, index, fence, line),
+            Syntax::Fence(fence) => self.on_bare_line(window, index, fence, line),
             Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => false,
         };
         if !read
@@ -203,11 +179,10 @@ impl Engine<'_> {
     ) {
         let (start, end) = draft.range;
         let quoted = self.is_quoted(window, start, None);
-        if self.is_in_vain(quoted) {
+        let position = ClaimPosition::of_line(start);
+        let Some(candidate) = self.candidate(window, index, draft, position, quoted) else {
             return;
-        }
-        let mut candidate = self.candidate(window, index, draft, quoted);
-        candidate.doubt = self.doubt(window, &candidate, ClaimPosition::of_line(start));
+        };
         let terminal = Terminal {
             dialect: index,
             candidate,
@@ -236,12 +211,9 @@ impl Engine<'_> {
         match syntax.read(dialect, line) {
             Read::Parsed(draft, _) => {
                 let quoted = self.is_quoted(window, line.start, None);
-                if self.is_in_vain(quoted) {
-                    return true;
-                }
-                let mut candidate = self.candidate(window, index, draft, quoted);
-                candidate.doubt =
-                    self.doubt(window, &candidate, ClaimPosition::of_line(line.start));
+                let position = ClaimPosition::of_line(line.start);
+                let read = self.candidate(window, index, draft, position, quoted);
+                let Some(mut candidate) = read else { return true };
                 if self.refusal(&candidate).is_none() {
                     self.close_body(window, line.start);
                     // The signal before may have been a request that swallows the rest.
@@ -284,11 +256,6 @@ impl Engine<'_> {
         let quoted = self.options.near_misses && self.is_quoted(window, defect.range.0, None);
         self.report(window, index, defect, quoted);
     }
-}
-
-/// Returns whether a block of a dialect may hold the line that ends the fence around it.
-fn may_end_fence(dialect: &Dialect) -> bool {
-    matches!(dialect.syntax, Syntax::Fence(_))
 }
 
 /// Reads the block that `line` opens in a dialect.

@@ -65,11 +65,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns whether a closer look at something is pointless: it is quoted, and only signals are wanted.
-    pub(super) fn is_in_vain(&self, quoted: bool) -> bool {
-        quoted && !self.options.near_misses
-    }
-
     /// Reports something malformed.
     pub(crate) fn report(
         &mut self,

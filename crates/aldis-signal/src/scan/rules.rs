@@ -26,8 +26,6 @@ pub struct Rules {
     literals: Vec<Literal>,
     /// What to look for in a line of JSON that holds text.
     json: OnceLock<LiteralSet>,
-    /// The first bytes of lines that are only found behind a line end.
-    line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
     strict: bool,
 }
@@ -47,18 +45,12 @@ impl Rules {
             .into_iter()
             .chain(dialects.iter().flat_map(|dialect| starts_of(dialect)))
             .collect();
-        let line_starts = own.iter().filter_map(|literal| match literal.text.as_slice() {
-            [_, first, second, third, ..] if literal.skip == 1 => Some([*first, *second, *third]),
-            _ => None,
-        });
-        let line_starts = line_starts.collect();
         Self {
             families: Families::new(&dialects),
             dialects,
             places: LiteralSet::new(own.iter().cloned().chain(structure_literals()).collect()),
             literals: own,
             json: OnceLock::new(),
-            line_starts,
             strict: false,
         }
     }
@@ -120,17 +112,6 @@ impl Rules {
     pub(crate) fn on_automaton(mut self) -> Self {
         self.places = self.places.on_automaton();
         self
-    }
-
-    /// Returns the length of the longest literal that is looked for.
-    pub(crate) fn literal_max(&self) -> usize {
-        self.places.length_max()
-    }
-
-    /// Returns whether the first line of a message may be one that is otherwise only found behind a
-    /// line end.
-    pub(crate) fn may_start_line(&self, text: &[u8]) -> bool {
-        self.line_starts.iter().any(|start| text.starts_with(start))
     }
 
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it

@@ -1,6 +1,7 @@
 //! Whether a signal stands on its own on its line: a question of form, the same in every language
 //! (spec 0, rule 8 a).
 
+use crate::structure::line::item_content;
 use crate::words::{Sentence, WordKind};
 
 /// More words than this before an arrow, or that say it is over, are a sentence.
@@ -32,15 +33,7 @@ fn stands_behind(before: &str) -> bool {
 
 /// Removes the mark of a list item, with a ticked box; `None` if its box is not ticked.
 pub(super) fn without_list_mark(line: &str) -> Option<&str> {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let mark = match (digits, line.as_bytes().get(digits)) {
-        (0, Some(b'-' | b'*' | b'+')) => 1,
-        (1..=9, Some(b'.' | b')')) => digits + 1,
-        _ => 0,
-    };
-    let (head, rest) = line.split_at(mark);
-    let is_item = head.is_empty() || rest.starts_with([' ', '\t']);
-    let words = if is_item { rest.trim_start() } else { line };
+    let words = line[item_content(line.as_bytes()).unwrap_or(0)..].trim_start();
     match words.get(..3) {
         Some("[ ]") => None,
         Some("[x]" | "[X]") => Some(words[3..].trim_start()),

@@ -78,8 +78,8 @@ pub(crate) struct Opening {
     place: Place,
     /// Where its line starts.
     line_start: u64,
-    /// Its text, if that is not simply the tag.
-    raw: Option<String>,
+    /// Its text as received.
+    raw: String,
     /// What it says, once that is known.
     name: Option<Arc<str>>,
 }
@@ -168,7 +168,7 @@ impl Engine<'_> {
                 None => self.on_quoted(window, words, tag, (start, end)),
             };
         }
-        let opening = self.opening(window, tag, (start, end));
+        let opening = self.opening(window, (start, end));
         match self.tags.states[index].open.replace(opening) {
             Some(mut left) => {
                 left.name = self.name_after(window, index, (left.content, start));
@@ -273,12 +273,11 @@ impl Engine<'_> {
         let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
         let quoted = self.is_quoted(window, start, Some(whole.1));
         match result {
-            Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
-                let mut candidate = self.candidate(window, index, draft, quoted);
                 let position = ClaimPosition { line: self.lines.start, start, rest };
-                candidate.doubt = self.doubt(window, &candidate, position);
-                self.submit(candidate, None);
+                if let Some(candidate) = self.candidate(window, index, draft, position, quoted) {
+                    self.submit(candidate, None);
+                }
             }
             Err(defect) => self.report(window, index, defect, quoted),
         }
@@ -303,9 +302,6 @@ impl Engine<'_> {
         let Some(length) = words.close.find(rest) else { return Flow::On(end) };
         let index = words.dialect;
         let after = end + (length + tag.close.len()) as u64;
-        if self.is_in_vain(true) {
-            return Flow::On(after);
-        }
         let dialect = &self.rules.dialects()[index];
         let read = tag.read(dialect, &rest[..length], (start, after), self.has_token());
         let quoted = |draft: Draft| Defect::new(Reason::Quoted, draft.name, draft.range);
@@ -314,11 +310,9 @@ impl Engine<'_> {
         Flow::On(after)
     }
 
-    fn opening(&mut self, window: &Window<'_>, tag: &Tag, (start, end): (u64, u64)) -> Opening {
+    fn opening(&mut self, window: &Window<'_>, (start, end): (u64, u64)) -> Opening {
         let place = self.place(window, start, end);
-        // Colours inside make it longer.
-        let plain = place.span.end - place.span.start == tag.open.len() as u64;
-        let raw = (!plain).then(|| window.offsets.restore(start, window.slice(start, end)));
+        let raw = window.offsets.restore(start, window.slice(start, end));
         let line_start = self.lines.start;
         Opening { start, content: end, place, line_start, raw, name: None }
     }
@@ -338,11 +332,7 @@ impl Engine<'_> {
         }
         let dialect = &self.rules.dialects()[index];
         let name = opening.name.unwrap_or_else(|| tag_name(dialect));
-        let raw = opening.raw.unwrap_or_else(|| match &dialect.syntax {
-            Syntax::Tag(tag) => tag.open.clone(),
-            _ => String::new(),
-        });
-        self.miss(index, reason, name, None, opening.place, raw);
+        self.miss(index, reason, name, None, opening.place, opening.raw);
     }
 
     fn nested(&mut self, index: usize, inner: Vec<Candidate>, outer: Opening) {

@@ -43,13 +43,11 @@ impl Engine<'_> {
             }
         }
         let quoted = self.is_quoted(window, at, Some(end));
-        if self.is_in_vain(quoted) {
-            return Flow::On(end);
-        }
         let draft = Draft::new(name(), (at, end));
-        let mut candidate = self.candidate(window, index, draft, quoted);
         let position = ClaimPosition { line: self.lines.start, start: at, rest };
-        candidate.doubt = self.doubt(window, &candidate, position);
+        let Some(candidate) = self.candidate(window, index, draft, position, quoted) else {
+            return Flow::On(end);
+        };
         if trailer.require_at_end {
             self.await_end(Terminal {
                 dialect: index,

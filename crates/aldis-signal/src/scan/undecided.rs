@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 
 use super::candidate::Candidate;
-use super::draft::Draft;
 use super::engine::{Engine, LOOK_BACK};
 use super::taken_back::{REACH, Retractions, SLACK, TakenBack};
 use super::terminals::Terminal;
@@ -22,7 +21,7 @@ use crate::structure::Mask;
 /// How much of a body is read for its fields; a prompt that is passed on may take up the whole
 /// signal.
 const FIELDS_MAX: u64 = 8 * 1024;
-/// How many signals of old forms are kept, and how much text of them; as many again if they are claims.
+/// How many signals of old forms are kept, and how much text of them: the last ones, which count most.
 const LEGACY_MAX: usize = 16 * 1024;
 const LEGACY_TEXT_MAX: usize = 4 << 20;
 
@@ -115,7 +114,7 @@ pub(crate) struct Queue {
     /// What waits for the end of the message, because nothing may follow it.
     at_end: Vec<Undecided>,
     /// Old forms, which wait for the end, too: they count only without a new form.
-    legacy: Vec<Undecided>,
+    legacy: VecDeque<Undecided>,
     pub(super) terminals: Vec<Terminal>,
     /// The dialects that reported something in their current form.
     modern: Vec<usize>,
@@ -126,6 +125,18 @@ pub(crate) struct Queue {
     retractions: Retractions,
     /// Nothing is due before this place.
     pub(super) due: u64,
+}
+
+impl Queue {
+    /// Keeps a signal of an old form. An endless stream of them must not fill the memory.
+    fn keep_legacy(&mut self, entry: Undecided) {
+        self.legacy_text += entry.signal.raw.len();
+        self.legacy.push_back(entry);
+        while self.legacy.len() > LEGACY_MAX || self.legacy_text > LEGACY_TEXT_MAX {
+            let Some(oldest) = self.legacy.pop_front() else { return };
+            self.legacy_text -= oldest.signal.raw.len();
+        }
+    }
 }
 
 impl Engine<'_> {
@@ -326,10 +337,7 @@ impl Engine<'_> {
             return self.refuse_undecided(entry, Reason::Retracted);
         }
         if entry.legacy {
-            if self.keeps_legacy(entry.signal.meaning.is_claim()) {
-                self.queue.legacy_text += entry.signal.raw.len();
-                self.queue.legacy.push(entry);
-            }
+            self.queue.keep_legacy(entry);
         } else if !self.rules.is_strict() {
             self.report.out.push(Finding::Signal(entry.signal));
         } else {
@@ -344,34 +352,6 @@ impl Engine<'_> {
     fn refuse_undecided(&mut self, entry: Undecided, reason: Reason) {
         let Signal { name, place, raw, .. } = *entry.signal;
         self.miss(entry.dialect, reason, name, None, place, raw);
-    }
-
-    /// Returns whether there is room for one more signal of an old form: an endless stream of them must
-    /// not fill the memory.
-    fn keeps_legacy(&self, claim: bool) -> bool {
-        let times = if claim { 2 } else { 1 };
-        let Queue { legacy, legacy_text, .. } = &self.queue;
-        legacy.len() < times * LEGACY_MAX && *legacy_text < times * LEGACY_TEXT_MAX
-    }
-
-    /// Passes a signal of an old form that says little, if there are more of them than are kept.
-    pub(crate) fn passes_legacy(
-        &mut self,
-        window: &Window<'_>,
-        dialect: usize,
-        draft: &Draft,
-    ) -> bool {
-        let (start, end) = draft.range;
-        let surplus = !self.keeps_legacy(false)
-            && !self.makes_claim(dialect, draft)
-            && self.origin.may_signal()
-            && self.token_fits(draft.token.as_deref())
-            && !self.is_quoted(window, start, None)
-            && !self.is_hidden(window, (start, end));
-        if surplus {
-            self.report.note(window.offsets.span(start, end));
-        }
-        surplus
     }
 
     /// Remembers that a dialect's current form was used, so that its old forms do not count.

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::Containment;
 use super::line::is_list_mark;
 use crate::scan::text::{SIGNAL_MAX, is_blank};
 use crate::scan::window::Window;
@@ -72,14 +73,6 @@ struct OpenElement {
     close: Option<u64>,
 }
 
-/// Whether a place is inside an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InElement {
-    No,
-    Yes,
-    NeedMore,
-}
-
 /// The elements that are open: at most one of each name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenElements(Vec<OpenElement>);
@@ -108,8 +101,8 @@ impl OpenElements {
     }
 
     /// Returns whether `place`, on the line that starts at `line`, is inside an element.
-    pub(crate) fn at(&mut self, window: &Window<'_>, line: u64, place: u64) -> InElement {
-        let mut inside = InElement::No;
+    pub(crate) fn at(&mut self, window: &Window<'_>, line: u64, place: u64) -> Containment {
+        let mut inside = Containment::No;
         self.0.retain_mut(|open| {
             if open.content > place {
                 return true;
@@ -121,9 +114,9 @@ impl OpenElements {
             open.search(window, limit);
             match open.close {
                 Some(close) if close < place => return false,
-                Some(_) => inside = InElement::Yes,
-                None if window.end() < limit && !window.last && inside == InElement::No => {
-                    inside = InElement::NeedMore;
+                Some(_) => inside = Containment::Yes,
+                None if window.end() < limit && !window.last && inside == Containment::No => {
+                    inside = Containment::NeedMore;
                 }
                 None => {}
             }

@@ -1,19 +1,11 @@
 //! Inline code: pairs of back-quote runs within one block of text.
 
+use super::Containment;
 use super::line::{begins_block, is_blank_line, is_quote};
 use crate::scan::window::Window;
 
 /// How far a run of back-quotes looks for its partner.
 const PARTNER_MAX: u64 = 8 * 1024;
-
-/// Whether a place is inside inline code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InCode {
-    No,
-    Yes,
-    /// That depends on what follows.
-    NeedMore,
-}
 
 /// Follows the back-quotes of a block from the last place that was asked about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,22 +28,22 @@ struct BackquoteRun {
 
 impl InlineCode {
     /// Returns whether `place` is inside inline code of the block that starts at `start`.
-    pub(crate) fn at(&mut self, window: &Window<'_>, start: u64, place: u64) -> InCode {
+    pub(crate) fn at(&mut self, window: &Window<'_>, start: u64, place: u64) -> Containment {
         if self.start != start || self.at > place {
             *self = Self { start, at: start, open: None };
         }
         loop {
             self.walk(window, place);
-            let Some(open) = &mut self.open else { return InCode::No };
+            let Some(open) = &mut self.open else { return Containment::No };
             if open.partner.is_some_and(|partner| partner >= place) {
-                return InCode::Yes;
+                return Containment::Yes;
             }
             match find_partner(window, *open, place) {
                 Partner::At(partner) => {
                     open.partner = Some(partner);
-                    return InCode::Yes;
+                    return Containment::Yes;
                 }
-                Partner::NeedMore => return InCode::NeedMore,
+                Partner::NeedMore => return Containment::NeedMore,
                 // It is a character like others.
                 Partner::None => {
                     self.at = open.at + open.length as u64;

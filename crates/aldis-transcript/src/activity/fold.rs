@@ -7,8 +7,7 @@ use crate::about::{ToolInput, tool_input};
 use crate::events::trouble::Kind;
 use crate::events::{Ledger, Recent, Zone, clip, resets_at};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Trouble, Until, Usage, Verdict};
-use crate::json::strings;
-use crate::members::{Members, Raw, string};
+use crate::members::{Members, Raw, string, strings};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
@@ -21,8 +20,7 @@ pub(crate) struct Activities {
     open: VecDeque<OpenCall>,
     /// Calls that were answered: some hosts write them again.
     answered: Recent<()>,
-    parts: Ledger,
-    spent: Cost,
+    costs: Ledger,
     /// The last line in which somebody said something: who called a tool before it went on.
     spoken: u64,
 }
@@ -51,8 +49,7 @@ impl Activities {
             directory: String::new(),
             open: VecDeque::new(),
             answered: Recent::default(),
-            parts: Ledger::default(),
-            spent: Cost::default(),
+            costs: Ledger::default(),
             spoken: 0,
         }
     }
@@ -187,14 +184,7 @@ impl Fold<'_> {
     }
 
     fn spent(&mut self, usage: &Usage<'_>) {
-        let total = match usage {
-            Usage::Total(total) => *total,
-            Usage::Part(part, cost) => self.known.parts.note(part, *cost),
-        };
-        let most = self.known.spent.at_least(total);
-        if most != self.known.spent {
-            self.known.spent = most;
-            let Cost { tokens, micro_dollars } = most;
+        if let Some(Cost { tokens, micro_dollars }) = self.known.costs.note(usage) {
             self.give(Fact::Spent { tokens, micro_dollars });
         }
     }

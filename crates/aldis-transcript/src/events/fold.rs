@@ -23,8 +23,7 @@ pub(crate) struct Events {
     session: Option<String>,
     /// The last calls.
     calls: Recent<KnownCall>,
-    parts: Ledger,
-    spent: Cost,
+    costs: Ledger,
     error: Option<HostError>,
 }
 
@@ -61,8 +60,7 @@ impl Events {
             has_ended: false,
             session: None,
             calls: Recent::default(),
-            parts: Ledger::default(),
-            spent: Cost::default(),
+            costs: Ledger::default(),
             error: None,
         }
     }
@@ -107,11 +105,7 @@ impl Fold<'_> {
             Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
             Item::Call(call) => self.tool(call),
             Item::Result(result) if !result.is_partial => self.tool_ended(result, is_side),
-            Item::Usage(Usage::Total(total)) => self.spent(*total),
-            Item::Usage(Usage::Part(part, cost)) => {
-                let total = self.known.parts.note(part, *cost);
-                self.spent(total);
-            }
+            Item::Usage(usage) => self.spent(usage),
             Item::Denied { tool, what } => self.denied(tool, what),
             Item::Retry { what, until } => self.retrying(what, *until),
             Item::Trouble(trouble) if !trouble.is_doubtful || self.has_error() => {
@@ -188,15 +182,9 @@ impl Fold<'_> {
         self.known.error = None;
     }
 
-    /// Gives out the total costs if they grew.
-    fn spent(&mut self, total: Cost) {
-        let most = self.known.spent.at_least(total);
-        if most != self.known.spent {
-            self.known.spent = most;
-            (self.sink)(HostEvent::Spent {
-                tokens: most.tokens,
-                micro_dollars: most.micro_dollars,
-            });
+    fn spent(&mut self, usage: &Usage<'_>) {
+        if let Some(Cost { tokens, micro_dollars }) = self.known.costs.note(usage) {
+            (self.sink)(HostEvent::Spent { tokens, micro_dollars });
         }
     }
 
@@ -267,17 +255,31 @@ impl Fold<'_> {
     }
 }
 
-/// Costs of parts that may be told more than once.
+/// What was told about costs.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
+    /// The most that all is said to have cost.
+    most: Cost,
+    /// The sum of the parts, which may be told more than once.
     total: Cost,
     parts: Recent<Cost>,
 }
 
 impl Ledger {
+    /// Notes what a host says; returns what all has cost so far if that grew.
+    pub(crate) fn note(&mut self, usage: &Usage<'_>) -> Option<Cost> {
+        let total = match usage {
+            Usage::Total(total) => *total,
+            Usage::Part(part, cost) => self.part(part, *cost),
+        };
+        let most = self.most.at_least(total);
+        let before = std::mem::replace(&mut self.most, most);
+        (most != before).then_some(most)
+    }
+
     /// Notes what the part of this name costs, replacing a smaller sum for the same part. Returns the
     /// sum of all.
-    pub(crate) fn note(&mut self, part: &str, cost: Cost) -> Cost {
+    fn part(&mut self, part: &str, cost: Cost) -> Cost {
         let Some(known) = self.parts.get_mut(part) else {
             self.total = self.total.plus(cost);
             self.parts.insert(part, cost);

@@ -7,12 +7,11 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::history::{EntryStanding, Link};
+use crate::history::Link;
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, is_feedback,
-    system, tool,
+    CallResult, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted, host,
+    is_feedback, system, tool,
 };
-use crate::json::Malformed;
 use crate::members::{Members, Raw};
 
 /// Decoder of a transcript.
@@ -25,11 +24,7 @@ pub(crate) struct AntigravityTranscript {
 }
 
 impl Decode for AntigravityTranscript {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let mut entry = Entry::of(line.time("created_at"), Vec::new());
         let id = line.get("step_index").map(Raw::as_written);
         let (source, kind) = (line.str("source"), line.str("type"));
@@ -42,8 +37,7 @@ impl Decode for AntigravityTranscript {
             }
             (_, kind) => system_step(items, kind, line),
         }
-        let is_typed = items.iter().any(Item::is_typed);
-        let standing = if is_typed { EntryStanding::Typed } else { EntryStanding::Spoken };
+        let standing = entry.standing();
         entry.link = Some(Link { id: id.clone(), standing, is_version: true, ..Link::default() });
         entry.id = id;
         Ok(vec![entry])
@@ -74,7 +68,7 @@ impl AntigravityTranscript {
                 self.open.push_back((name.clone().into_owned(), call_id.clone()));
             }
             let id = Cow::Owned(call_id);
-            items.push(Item::Call(Call { id, name, about: input, input, ..Call::default() }));
+            items.push(Item::call(id, name, input));
         }
     }
 
@@ -133,11 +127,7 @@ pub(crate) struct AntigravityStream {
 }
 
 impl Decode for AntigravityStream {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         // Each event has its members under its own name; the first version had them beside it.
         let kind = line.any_text(&["event", "type"]).unwrap_or_default();
         let event = match line.get(&kind) {
@@ -184,7 +174,7 @@ fn step<'a>(entry: &mut Entry<'a>, step: &Members<'a>) {
             let name = info.any_text(&["name"]).unwrap_or_else(|| step.str("tool_name"));
             let input = info.get("parameters");
             items.push(match &*state {
-                "ACTIVE" => Item::Call(Call { id, name, about: input, input, ..Call::default() }),
+                "ACTIVE" => Item::call(id, name, input),
                 state => Item::Result(CallResult {
                     id,
                     name,

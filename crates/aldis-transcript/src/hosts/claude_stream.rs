@@ -15,8 +15,8 @@ use crate::item::{
     CLAUDE_TOKENS, Channels, Cost, Decode, Decoded, Entry, INTERRUPTED, Item, Part, Text, Trouble,
     Until, Usage, Verdict, Wanted, host, tool, user,
 };
-use crate::json::{Malformed, strings};
-use crate::members::Members;
+use crate::json::Malformed;
+use crate::members::{Members, strings};
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::time::Timestamp;
 

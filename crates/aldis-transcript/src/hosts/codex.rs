@@ -13,8 +13,7 @@ use crate::item::{
     Call, CallResult, Cost, Decode, Decoded, Entry, Item, Part, Text, Usage, Verdict, Wanted, host,
     system, tool,
 };
-use crate::json::strings;
-use crate::members::{Members, Raw};
+use crate::members::{Members, Raw, strings};
 use aldis_signal::message::Origin;
 
 /// Decoder of a rollout file.

@@ -11,7 +11,7 @@ use crate::content;
 use crate::ending::Form;
 use crate::history::{EntryStanding, Link, Rewind};
 use crate::item::{
-    Call, CallResult, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted, host,
+    CallResult, Cost, Decode, Decoded, Entry, Item, Part, Usage, Verdict, Wanted, host,
 };
 use crate::members::{Members, Raw};
 
@@ -36,8 +36,7 @@ impl Decode for Wire {
         }
         let standing = match entry.is_side {
             true => EntryStanding::Side,
-            false if entry.items.iter().any(Item::is_typed) => EntryStanding::Typed,
-            false => EntryStanding::Spoken,
+            false => entry.standing(),
         };
         entry.link = Some(Link { standing, ..Link::default() });
         Ok(vec![entry])
@@ -155,14 +154,8 @@ impl Decode for Stream {
                 for raw in line.list("tool_calls") {
                     let (call, function) =
                         (Members::lenient(raw), Members::lenient(raw).object("function"));
-                    let input = function.get("arguments");
-                    items.push(Item::Call(Call {
-                        id: call.str("id"),
-                        name: function.str("name"),
-                        about: input,
-                        input,
-                        ..Call::default()
-                    }));
+                    let (id, name) = (call.str("id"), function.str("name"));
+                    items.push(Item::call(id, name, function.get("arguments")));
                 }
             }
             ("tool", _) => {

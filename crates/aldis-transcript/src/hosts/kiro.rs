@@ -1,8 +1,7 @@
 //! Kiro CLI: session files, one entry per line. Only what a person typed has a time.
 
-use crate::history::{EntryStanding, Link, Rewind};
-use crate::item::{Call, CallResult, Decode, Entry, Item, Wanted, host, system, user};
-use crate::json::Malformed;
+use crate::history::{Link, Rewind};
+use crate::item::{CallResult, Decode, Decoded, Entry, Item, Wanted, host, system, user};
 use crate::members::{Members, string};
 
 /// Decoder of a session file.
@@ -10,15 +9,8 @@ use crate::members::{Members, string};
 pub(crate) struct Kiro;
 
 impl Decode for Kiro {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
-        let data = match line.get("data") {
-            Some(raw) => Members::of(raw)?,
-            None => Members::default(),
-        };
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
+        let data = line.strict("data")?;
         let mut entry = Entry::of(data.object("meta").time("timestamp"), Vec::new());
         let items = &mut entry.items;
         match &*line.str("kind") {
@@ -38,9 +30,7 @@ impl Decode for Kiro {
             "Clear" => items.push(Item::Rewind(Rewind::All)),
             kind => items.push(Item::record(host(format!("{kind} entry")))),
         }
-        let is_typed = items.iter().any(Item::is_typed);
-        let standing = if is_typed { EntryStanding::Typed } else { EntryStanding::Spoken };
-        entry.link = Some(Link { standing, ..Link::default() });
+        entry.link = Some(Link { standing: entry.standing(), ..Link::default() });
         entry.id = data.text("message_id");
         Ok(vec![entry])
     }
@@ -69,7 +59,7 @@ fn blocks<'a>(items: &mut Vec<Item<'a>>, data: &Members<'a>) {
             "toolUse" => {
                 let (id, name) = (inside.str("toolUseId"), inside.str("name"));
                 let input = inside.get("input");
-                items.push(Item::Call(Call { id, name, about: input, input, ..Call::default() }));
+                items.push(Item::call(id, name, input));
             }
             "toolResult" => {
                 let mut parts = inside.list("content").into_iter().map(Members::lenient);

@@ -29,10 +29,7 @@ impl Decode for OpenCode {
     fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let on_bus = line.has("properties");
         let props = if on_bus { line.object("properties") } else { line.clone() };
-        let part = match props.get("part") {
-            Some(raw) => Members::of(raw)?,
-            None => Members::default(),
-        };
+        let part = props.strict("part")?;
         let info = props.object("info");
         let session = [&props, &part, &info].iter().find_map(|from| from.text("sessionID"));
         if self.main.is_none() {

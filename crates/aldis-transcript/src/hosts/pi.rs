@@ -7,12 +7,11 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::ending::Form;
-use crate::history::{EntryStanding, Link, Parent};
+use crate::history::{Link, Parent};
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Until, Usage, Verdict, Wanted, host, system, tool,
-    user,
+    CallResult, Cost, Decode, Decoded, Entry, Item, Until, Usage, Verdict, Wanted, host, system,
+    tool, user,
 };
-use crate::json::Malformed;
 use crate::members::{Members, elements};
 
 /// Decoder of a file or a stream.
@@ -22,19 +21,12 @@ pub(crate) struct Pi {
 }
 
 impl Decode for Pi {
-    fn decode<'a>(
-        &mut self,
-        line: &Members<'a>,
-        _: &Wanted<'_>,
-    ) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: &Wanted<'_>) -> Decoded<'a> {
         let kind = line.str("type");
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         match &*kind {
             "message" | "message_end" => {
-                let message = match line.get("message") {
-                    Some(raw) => Members::of(raw)?,
-                    None => Members::default(),
-                };
+                let message = line.strict("message")?;
                 entry.at = entry.at.or_else(|| message.time("timestamp"));
                 said(&mut entry.items, &message);
             }
@@ -53,7 +45,6 @@ impl Decode for Pi {
         }
         entry.cwd = self.cwd.clone().into();
         entry.id = line.text("id");
-        let is_typed = entry.items.iter().any(Item::is_typed);
         entry.link = Some(Link {
             id: line.text("id"),
             parent: match (line.has("parentId"), line.text("parentId")) {
@@ -61,7 +52,7 @@ impl Decode for Pi {
                 (true, None) => Parent::Root,
                 (false, _) => Parent::Before,
             },
-            standing: if is_typed { EntryStanding::Typed } else { EntryStanding::Spoken },
+            standing: entry.standing(),
             ..Link::default()
         });
         Ok(vec![entry])
@@ -129,9 +120,8 @@ fn words<'a>(items: &mut Vec<Item<'a>>, message: &Members<'a>) {
         let block = Members::lenient(raw);
         match &*block.str("type") {
             "toolCall" => {
-                let (id, name, input) =
-                    (block.str("id"), block.str("name"), block.get("arguments"));
-                items.push(Item::Call(Call { id, name, about: input, input, ..Call::default() }));
+                let (id, name) = (block.str("id"), block.str("name"));
+                items.push(Item::call(id, name, block.get("arguments")));
             }
             "thinking" => items.push(Item::Thought(raw)),
             _ => {}

@@ -306,21 +306,6 @@ fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
     leading_percent(&format!("{:.0}", number.trunc().clamp(0.0, 100.0)))
 }
 
-impl Legacy {
-    /// Returns whether a line starts like one of an old form that stands alone.
-    pub(crate) fn may_start(&self, line: &[u8]) -> bool {
-        let first = line.first();
-        let starts = |start: &String| {
-            start.as_bytes().first() == first && line.starts_with(start.as_bytes())
-        };
-        // `->` and `→` end in bytes that few lines hold.
-        let has_arrow = || memchr::memchr2(b'>', "→".as_bytes()[2], line).is_some();
-        starts(&self.transition.key) && has_arrow()
-            || starts(&self.flag.key)
-            || self.banners.iter().any(|banner| starts(&banner.text))
-    }
-}
-
 /// Reads a line of an old form that stands alone, or says what is wrong with one.
 pub(crate) fn read_legacy_line(
     syntax: &Syntax,

@@ -261,12 +261,7 @@ impl Ruled {
     }
 
     fn is_rule(&self, line: &[u8]) -> bool {
-        let line = trim_line_end(line);
-        if let Some(first @ 0..0x80) = line.first() {
-            let drawn = self.rules.as_bytes().contains(first);
-            return drawn && line.len() >= 3 && line.iter().all(|byte| byte == first);
-        }
-        let Ok(line) = std::str::from_utf8(line) else { return false };
+        let Ok(line) = std::str::from_utf8(trim_line_end(line)) else { return false };
         let first = line.chars().next();
         line.chars().count() >= 3
             && first.is_some_and(|first| self.rules.contains(first))

@@ -12,7 +12,7 @@ use crate::scan::engine::Engine;
 use crate::scan::text::is_deceptive_text;
 use crate::scan::window::Window;
 use crate::signal::{Place, Reason, Span};
-use crate::visible::trim_line_end;
+use crate::visible::{Visible, trim_line_end};
 
 /// How much of the end is looked at.
 pub(crate) const TAIL_MAX: u64 = 4 * 1024;
@@ -89,7 +89,7 @@ fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
             return heads.find_map(|head| named(dialect, head?, |_| true));
         }
         Syntax::Tag(tag) => {
-            return wrong_case_tag(dialect, tag, text).or_else(|| broken_tag(dialect, tag, text));
+            return altered_tag(dialect, tag, text).or_else(|| broken_tag(dialect, tag, text));
         }
         Syntax::Status(status) => {
             let name = dialect.signals.first()?.name.clone();
@@ -146,13 +146,21 @@ fn undecorated(words: &str) -> &str {
     words.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c))
 }
 
-/// A tag that is right but for its case.
-fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
-    let at = wrong_case(tag, text.as_bytes())?;
-    let word = words(text.get(at + tag.open.len()..)?).next().unwrap_or_default();
+/// A tag that is right but for its case, or for what cannot be seen in it.
+fn altered_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
+    let (open, visible) = (tag.open.as_str(), Visible::of(text));
+    let (shown, is_written) = (visible.text(), text.contains(open));
+    let opens = |at: &usize| {
+        let here = shown.get(*at..*at + open.len());
+        here.is_some_and(|here| here.eq_ignore_ascii_case(open) && !(is_written && here == open))
+    };
+    let at = (0..shown.len()).find(opens)?;
+    let (here, behind) = shown[at..].split_at(open.len());
+    let word = words(behind).next().unwrap_or_default();
     let sole = tag.text.is_some() || tag.attribute.is_some();
     let def = dialect.signals.iter().find(|def| sole || def.name.eq_ignore_ascii_case(word));
-    Some((def.map_or_else(|| word.into(), |def| def.name.clone()), Reason::WrongCase))
+    let reason = if here == open { Reason::Hidden } else { Reason::WrongCase };
+    Some((def.map_or_else(|| word.into(), |def| def.name.clone()), reason))
 }
 
 /// A line that holds the words of a tag and little else, with other marks around them.
@@ -173,15 +181,6 @@ fn broken_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<s
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let split = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     split.filter(|word| !word.is_empty())
-}
-
-/// Finds an opening tag in another case.
-fn wrong_case(tag: &tag::Syntax, text: &[u8]) -> Option<usize> {
-    let open = tag.open.as_bytes();
-    memchr::memchr_iter(open[0], text).find(|at| {
-        let here = text.get(*at..*at + open.len());
-        here.is_some_and(|here| here.eq_ignore_ascii_case(open) && here != open)
-    })
 }
 
 /// Finds the signal that a word was meant to be, and says how it differs.

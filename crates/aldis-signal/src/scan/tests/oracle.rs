@@ -21,8 +21,14 @@ mod trailers;
 /// A signal as far as both readers can name it: name, subject or payload, first byte.
 type Said = (String, Option<String>, usize);
 
+/// As many cases as asked for, or more if `PROPTEST_CASES` says so.
+fn cases(least: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    ProptestConfig { cases: least.max(config.cases), ..config }
+}
+
 fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) }
+    cases(512)
 }
 
 /// Returns the rules of a built-in dialect without its verdict words.
@@ -71,6 +77,7 @@ fn fence_line(line: &str) -> Option<(char, usize, &str)> {
 
 /// Returns whether a line starts a block, so that no quotation goes on in it.
 fn begins_block(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '\t']);
     let drawn =
         line.len() >= 3 && ["-", "=", "*"].iter().any(|mark| line.replace(mark, "").is_empty());
     drawn || ["- ", "# ", "| "].iter().any(|mark| line.starts_with(mark))

@@ -194,9 +194,19 @@ fn expected_status(text: &str) -> Option<Vec<Said>> {
             continue;
         }
         let inside = all[at + 1..].iter().take_while(|line| key_line(line.text).is_some()).count();
+        let keys: Vec<_> =
+            all[at + 1..].iter().take(inside).map(|line| key_line(line.text)).collect();
+        let repeated = (1..keys.len()).any(|index| {
+            keys[..index]
+                .iter()
+                .flatten()
+                .any(|key| keys[index].as_ref().is_some_and(|it| it.0 == key.0))
+        });
         match all.get(at + 1 + inside).map(|line| line.text) {
-            Some(STATUS_CLOSE) => out.push(("RALPH_STATUS".to_owned(), None, line.start)),
-            Some(STATUS_OPEN) | None => {}
+            Some(STATUS_CLOSE) if !repeated => {
+                out.push(("RALPH_STATUS".to_owned(), None, line.start));
+            }
+            Some(STATUS_CLOSE | STATUS_OPEN) | None => {}
             Some(_) => return None,
         }
     }
@@ -220,6 +230,20 @@ fn status_part() -> impl Strategy<Value = Vec<String>> {
         1 => single.prop_map(|line| vec![line]),
         3 => owned(AROUND).prop_map(|line| vec![line]),
     ]
+}
+
+#[test]
+fn a_key_that_is_given_twice_breaks_a_status_block() {
+    let text = "---RALPH_STATUS---\nSTATUS: COMPLETE\nSTATUS: COMPLETE\n---END_RALPH_STATUS---";
+    assert_eq!(taken(&plain_rules("ralph-status"), text), []);
+    assert_eq!(expected_status(text), Some(Vec::new()));
+}
+
+#[test]
+fn an_indented_rule_ends_a_quotation() {
+    let text = "> quote\n ---\nSIGNAL: QA_COMPLETE";
+    assert_eq!(taken(&plain_rules("caw"), text), [("QA_COMPLETE".to_owned(), None, 13)]);
+    assert_eq!(expected(text).unwrap().len(), 1);
 }
 
 proptest! {

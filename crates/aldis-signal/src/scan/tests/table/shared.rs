@@ -41,6 +41,7 @@ fn near_miss_reasons() {
 }
 
 const QUOTED: &[Row<'_>] = &[
+    ("indented code", "chorus", "    <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
     ("a fence", "chorus", "See:\n```\n<chorus>COMPLETE</chorus>\n```\nMore.", "!quoted COMPLETE"),
     (
         "a fence that ends it",
@@ -260,6 +261,12 @@ const FENCED_TERMINAL: &[Row<'_>] = &[
 ];
 
 const LETTERS: &[Row<'_>] = &[
+    (
+        "an unseen letter in the opening tag",
+        "promise",
+        "Done.\n<prom\u{200b}ise>COMPLETE</promise>",
+        "!hidden PROMISE",
+    ),
     ("a longer name", "caw", "---\nSIGNAL: QA_COMPLETED\n---", "!misspelled QA_COMPLETE"),
     ("a longer keyword", "turn", "NOT_TURN_COMPLETE", "-"),
     ("a keyword within a word", "turn", "xTURN_COMPLETE", "-"),
