@@ -67,11 +67,11 @@ fn checks_end(task: &Task, which: usize) -> Option<Event> {
     let Wait::Checks { .. } = task.wait else { return None };
     let id = task.spec.id.clone();
     if task.proof.current().is_none_or(|round| round.inspection.is_none()) {
-        let problem = (which % 8 == 0).then(|| "the disk is full".to_owned());
+        let problem = which.is_multiple_of(8).then(|| "the disk is full".to_owned());
         let seen = Box::new(Inspection { problem, ..Inspection::default() });
         return Some(Event::Inspected { task: id, head: None, dirty: false, seen });
     }
-    let status = if which % 4 == 0 { CheckStatus::Failed } else { CheckStatus::Passed };
+    let status = if which.is_multiple_of(4) { CheckStatus::Failed } else { CheckStatus::Passed };
     let result = Box::new(CheckResult::new("", "make test", status));
     Some(Event::CheckEnded { task: id, result })
 }
