@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::locks::files_of;
 use super::plan::Priority;
 use super::signal::Role;
 use super::task::{Task, Wait};
@@ -103,6 +104,10 @@ impl Index {
             drop_from(&mut self.deferred, &path, &rank);
         }
         self.enlist(no, task, false);
+        // What it waited for and did not take is for the next in line.
+        if task.wait == Wait::Slot {
+            self.pass_on(files_of(task));
+        }
     }
 
     /// Enters a task as it now is.
@@ -207,9 +212,14 @@ impl Index {
             self.deferred.entry(lacking.to_owned()).or_default().insert(rank);
             self.deferred_at.insert(no, lacking.to_owned());
         }
-        for path in task.spec.files.iter().filter(|path| *path != lacking) {
-            if !self.locks.contains_key(path) {
-                self.undefer(path);
+        self.pass_on(files_of(task).filter(|path| path != lacking));
+    }
+
+    /// Lets the next ones try the files of these that are free.
+    fn pass_on(&mut self, files: impl Iterator<Item = String>) {
+        for path in files {
+            if !self.locks.contains_key(&path) {
+                self.undefer(&path);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::judge::Accepted;
 use super::rule::Rule;
 use super::signal::Role;
 use super::state::State;
-use super::task::{FILES_MAX, Wait};
+use super::task::{FILES_MAX, Task, Wait};
 use crate::Evidence;
 use crate::words::{counted, listed};
 
@@ -22,15 +22,19 @@ pub(super) fn normal(path: &str) -> Option<String> {
     (inside && !parts.is_empty()).then(|| parts.join("/"))
 }
 
+/// The files that a task names, as they are compared.
+pub(super) fn files_of(task: &Task) -> impl Iterator<Item = String> + use<'_> {
+    task.spec.files.iter().filter_map(|file| normal(file))
+}
+
 impl State {
-    /// The files that a task takes when its developer is started, as they are compared.
+    /// The files that a task takes when its developer is started.
     pub(super) fn files_wanted(&self, no: usize) -> Vec<String> {
         let task = self.at(no);
         if task.role != Role::Developer {
             return Vec::new();
         }
-        let files = task.spec.files.iter().filter_map(|file| normal(file));
-        files.filter(|file| !task.holds.contains(file)).collect()
+        files_of(task).filter(|file| !task.holds.contains(file)).collect()
     }
 
     /// Takes a file for a task.

@@ -13,6 +13,9 @@ const FIELDS: [&str; 3] = ["verification_results", "commands_executed", "environ
 /// What heads the column of a table that names environments.
 const ENVIRONMENT_HEADS: [&str; 3] = ["environment", "env", "platform"];
 
+/// What heads a column of results that says nothing of environments.
+const RESULT_HEADS: [&str; 4] = ["result", "results", "status", "outcome"];
+
 /// What is wrong with the checks of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MatrixProblem {
@@ -80,12 +83,15 @@ fn rows(claim: &ReportedSignal, field: &str) -> Vec<String> {
 fn listed(row: &str) -> CheckRow {
     let says =
         |word: &str| row.split(|letter: char| !letter.is_alphanumeric()).any(|it| it == word);
+    // In any case only as a value: a check may be named after what it expects.
+    let values = || row.split(':').skip(1).filter_map(|value| value.split_whitespace().next());
+    let values = || values().map(|value| plain(value).trim_end_matches([',', '.', ';']));
     let environment = row.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     CheckRow {
         row: preview(row),
         environment: environment.map(|(environment, _)| environment.trim().to_owned()),
-        failed: says("FAIL") || says("FAILED"),
-        passed: says("PASS") || says("PASSED"),
+        failed: says("FAIL") || says("FAILED") || values().any(is_fail),
+        passed: says("PASS") || says("PASSED") || values().any(is_pass),
     }
 }
 
@@ -149,7 +155,12 @@ fn row_checks(head: &[String], cells: &[String]) -> Vec<CheckRow> {
         return worst.and_then(|result| check(environment, result)).into_iter().collect();
     }
     let columns = head.iter().zip(cells).skip(1);
-    columns.filter_map(|(environment, result)| check(Some(environment), result)).collect()
+    let environment = |head: &str| {
+        let is_result = RESULT_HEADS.iter().any(|result| head.eq_ignore_ascii_case(result));
+        (!is_result).then(|| head.to_owned())
+    };
+    let checks = columns.filter_map(|(head, result)| check(environment(head).as_deref(), result));
+    checks.collect()
 }
 
 fn is_pass(cell: &str) -> bool {
@@ -208,6 +219,23 @@ mod tests {
             ),
             (&[], "\n| Check | Environment | Result |\n".to_owned(), missing("any environment")),
             (&[], "All is well.\n".to_owned(), missing("any environment")),
+            (
+                &[],
+                "- unit (Mac): PASS\n- lint (Mac): failed, see above\n".to_owned(),
+                failed("lint (Mac): failed, see above"),
+            ),
+            (&[], "- unit (Mac): PASS\n- e2e (CI): ❌\n".to_owned(), failed("e2e (CI): ❌")),
+            (&["Mac"], "- a fail-over that must fail (Mac): pass\n".to_owned(), None),
+            (
+                &[],
+                "\n| Check | Result |\n|---|---|\n| unit | PASS |\n".to_owned(),
+                missing("any environment"),
+            ),
+            (
+                &[],
+                "\n| Check | Status |\n|---|---|\n| unit | FAIL |\n".to_owned(),
+                failed("unit: FAIL"),
+            ),
             (&[], "unit (Mac): PASS\nlint (Mac): FAIL\n".to_owned(), failed("lint (Mac): FAIL")),
             (
                 &[],

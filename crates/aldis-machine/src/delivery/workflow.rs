@@ -369,6 +369,8 @@ impl State {
         if task.spec.files.is_empty() {
             task.spec.files = files;
         }
+        // A developer takes all its files at once, so that no two tasks wait for each other's.
+        self.release_files(no);
         self.queue(no, Role::Developer);
     }
 }

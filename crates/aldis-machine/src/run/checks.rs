@@ -3,14 +3,12 @@
 
 use super::event::Effect;
 use super::rule::Rule;
-use super::signal::RunSignal;
 use super::state::{Ending, Outcome, State, Status};
 use crate::proof::{
     Acceptance, CheckResult, Claim, Inspection, Round, Stage, Step, Verdict, Weight, capital,
     evidence,
 };
 use crate::words::{accepts, counted};
-use aldis_signal::signal::Meaning;
 
 impl State {
     /// Pins what the checks are made of, before an agent could change it. No clock runs.
@@ -40,12 +38,11 @@ impl State {
     /// Has a claim checked.
     pub(super) fn check_claim(&mut self) -> Outcome {
         self.status = Status::Checking;
-        let no_op = |it: &RunSignal| it.meaning == Meaning::Done && it.no_op;
         let claim = Claim {
             commit: self.trees.tree.head.clone(),
             base: self.trees.base.clone(),
             dirty: self.trees.tree.dirty,
-            no_op: self.attempt.signals.iter().any(no_op),
+            no_op: self.claims_no_op(),
         };
         let step = self.proof.begin_claim(&self.start.config.proof, claim);
         self.take(step)

@@ -138,8 +138,8 @@ impl State {
             self.memory.last_near_miss = Some(cut(hint, MESSAGE_MAX).to_owned());
             let new = self.memory.feedback.len().saturating_sub(self.memory.feedback_given);
             if new < NEAR_MISSES_MAX {
-                let lead = "Something in your output looked like a signal and does not count";
-                self.add_feedback(format!("{lead}: {hint}"));
+                let lead = "Something in your output looked like a signal and does not count: ";
+                self.add_remark(lead, hint);
             }
         }
         Outcome::nothing()
@@ -237,10 +237,10 @@ impl State {
             self.memory.denials.remove(0);
         }
         self.memory.denials.push(Denial { tool, what, cure: cure.clone() });
-        self.add_feedback(format!(
-            "The host denied the permission to use {denied}. Do not try it again: find another \
-             way, or report that you are blocked."
-        ));
+        let rest = format!(
+            "{denied}. Do not try it again: find another way, or report that you are blocked."
+        );
+        self.add_remark("The host denied the permission to use ", &rest);
         if again && self.status == Status::Working {
             let decided = self
                 .decided(

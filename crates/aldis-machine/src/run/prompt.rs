@@ -13,6 +13,8 @@ const TASK_MAX: usize = 200_000;
 const TEXT_MAX: usize = 16_000;
 /// How many pieces of feedback wait for the next prompt. The oldest gives way.
 const FEEDBACK_MAX: usize = 32;
+/// How many of them are remarks of one kind on what the agent did.
+const REMARKS_MAX: usize = 8;
 
 impl State {
     /// The task, where the run is, what happened since, and how to report.
@@ -108,6 +110,21 @@ impl State {
             self.forget_feedback(0);
         }
         self.memory.feedback.push(text);
+    }
+
+    /// Adds a remark on what the agent did. Of those that begin in the same way only the latest are
+    /// kept: they must not push out what a human said or a check showed.
+    pub(super) fn add_remark(&mut self, beginning: &str, rest: &str) {
+        let same = |known: &String| known.starts_with(beginning);
+        let text = format!("{beginning}{rest}");
+        let feedback = &self.memory.feedback;
+        if !feedback.contains(&text)
+            && feedback.iter().filter(|known| same(known)).count() >= REMARKS_MAX
+            && let Some(oldest) = feedback.iter().position(same)
+        {
+            self.forget_feedback(oldest);
+        }
+        self.add_feedback(text);
     }
 
     /// Adds to the next prompt, in the place of what begins in the same way.

@@ -33,7 +33,7 @@ enum IterationVerdict<'s> {
 impl<'s> IterationVerdict<'s> {
     fn of(signals: &'s [RunSignal]) -> Self {
         let ranked = signals.iter().zip(signal::ranks(signals));
-        let counting = ranked.filter(|(_, rank)| !matches!(rank, Rank::Outranked(_)));
+        let counting = ranked.filter(|(_, rank)| *rank == Rank::Counts);
         let signals: Vec<&RunSignal> = counting.map(|(signal, _)| signal).collect();
         let last =
             |meaning: Meaning| signals.iter().copied().rfind(|signal| signal.meaning == meaning);
@@ -55,14 +55,13 @@ impl<'s> IterationVerdict<'s> {
     }
 }
 
+/// Whether the last message that says how the work ended reports success after failure.
 fn contradicts(signals: &[&RunSignal]) -> bool {
-    let failed = signals.iter().position(|signal| signal.meaning == Meaning::Failed);
-    failed.is_some_and(|at| {
-        let is_success = |later: &&RunSignal| {
-            later.meaning == Meaning::Done && later.message == signals[at].message
-        };
-        signals[at + 1..].iter().any(is_success)
-    })
+    let ends = || signals.iter().filter(|it| matches!(it.meaning, Meaning::Done | Meaning::Failed));
+    let Some(last) = ends().next_back() else { return false };
+    let mut of_last = ends().filter(|it| it.message == last.message).map(|it| it.meaning);
+    of_last.any(|meaning| meaning == Meaning::Failed)
+        && of_last.any(|meaning| meaning == Meaning::Done)
 }
 
 impl State {
@@ -262,6 +261,12 @@ impl State {
         self.finish_done("Done", "no check is configured")
     }
 
+    /// Whether the claim that counts says that there was nothing to do.
+    pub(super) fn claims_no_op(&self) -> bool {
+        let verdict = IterationVerdict::of(&self.attempt.signals);
+        matches!(verdict, IterationVerdict::Done(claim) if claim.no_op)
+    }
+
     /// What the work tree says against a claim, as clauses.
     fn lacking(&self) -> Vec<String> {
         self.lacking_in(&self.trees.tree)
@@ -270,7 +275,7 @@ impl State {
     /// Returns what this work tree says against a claim to be done, as clauses.
     pub fn lacking_in(&self, tree: &WorkTree) -> Vec<String> {
         let WorkTree { head, dirty, conflicts, error, .. } = tree;
-        let no_op = self.attempt.signals.iter().any(|it| it.meaning == Meaning::Done && it.no_op);
+        let no_op = self.claims_no_op();
         let resolves = self.attempt.signals.iter().any(RunSignal::resolves_merge);
         // Where there was nothing to do, nothing was changed and no commit is missing.
         let must_be_clean = self.start.config.require_clean || no_op;

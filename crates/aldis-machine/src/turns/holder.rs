@@ -216,7 +216,7 @@ impl State {
     /// The machine is back after a restart: what was due meanwhile is due now.
     pub(super) fn on_recovered(&mut self) {
         match &self.holder {
-            TurnHolder::Active(turn) if self.now > turn.deadline => {
+            TurnHolder::Active(turn) if self.now > self.ends_at(turn) => {
                 let (agent, deadline) = (turn.agent.clone(), turn.deadline);
                 self.advance(TurnEndReason::Recovery);
                 self.decide(Rule::Recovered, format!("Ended {agent}'s turn"))

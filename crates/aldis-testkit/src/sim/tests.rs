@@ -47,8 +47,20 @@ fn a_world_is_the_same_in_sqlite() {
 /// One world each.
 #[test]
 fn what_was_violated_once_holds() {
-    // Ctrl-C twice while an agent is ending; an answer while a run is taken over.
-    for (machine, seed) in [(Machine::Delivery, 46), (Machine::Run, 1_120)] {
+    for (machine, seed) in [
+        // Ctrl-C twice while an agent is ending.
+        (Machine::Delivery, 46),
+        // A task whose checks were pinned first kept the next one from their file.
+        (Machine::Delivery, 5_168),
+        // A check whose work tree could not be made, and one that was due when its delivery ended.
+        (Machine::Delivery, 2_000_172),
+        (Machine::Delivery, 2_000_500),
+        // An answer while a run is taken over.
+        (Machine::Run, 1_120),
+        // A worker that came as the delivery ended was never told to leave, by the simulator.
+        (Machine::Fleet, 1_000_036),
+        (Machine::Fleet, 2_000_011),
+    ] {
         held(&SimOptions::new(machine, seed, 1));
     }
 }

@@ -368,9 +368,10 @@ impl Conduct for DeliveryConduct<'_> {
             (Asked::Inspect(task), RepositoryAnswer::Inspected(seen)) => {
                 self.inspected(core, task, *seen)
             }
-            (Asked::Place(task, check), RepositoryAnswer::Worktree(Ok(place))) => {
-                self.placed(core, (task, &check), place)
-            }
+            (Asked::Place(task, check), RepositoryAnswer::Worktree(found)) => match found {
+                Ok(place) => self.placed(core, (task, &check), place),
+                Err(what) => self.not_placed(core, (task, &check), &what),
+            },
             (Asked::Merge(task), RepositoryAnswer::Merged(merged)) => {
                 let (ok, detail) = (merged.is_ok(), merged.err().unwrap_or_default());
                 self.advance(core, Event::Merged { task, ok, detail })

@@ -1,6 +1,7 @@
 //! Files that only one task changes at a time.
 
 use super::*;
+use crate::proof::{CheckResult, CheckStatus};
 
 fn with_files(id: &str, files: &[&str]) -> TaskSpec {
     TaskSpec { files: files.iter().map(|&file| file.to_owned()).collect(), ..spec(id, &[]) }
@@ -50,6 +51,40 @@ fn a_task_that_is_set_aside_lets_others_have_the_files_it_could_have_had() {
     completes(&mut scene, "a");
     // c comes first in line but lacks y: d may use x meanwhile.
     assert_eq!(at_work(&scene), ["b", "d"]);
+}
+
+/// The files of a task's checks are there as they were.
+fn pinned(scene: &mut Scene, id: &str) {
+    let (task, seen) = (id.to_owned(), Box::default());
+    scene.happens(&Event::Inspected { task, head: None, dirty: false, seen });
+}
+
+/// The next in line for a file does not take it yet: the one behind it is asked about at once, as it
+/// is where the lookups are made anew.
+#[test]
+fn a_task_whose_checks_are_pinned_first_does_not_keep_others_from_its_files() {
+    let needing = |id: &str| TaskSpec { needs: vec!["first".to_owned()], ..with_files(id, &["x"]) };
+    let tasks = vec![spec("first", &[]), with_files("a", &["x"]), needing("b"), needing("c")];
+    let mut scene = Scene::of(tasks, |config| {
+        config.proof = crate::proof::Config::unnamed("make test");
+    });
+    pinned(&mut scene, "first");
+    pinned(&mut scene, "a");
+    for id in ["first", "a"] {
+        assert!(at_work(&scene).contains(&"a"), "b and c wait for it");
+        scene.task_says(id, "READY_FOR_REVIEW");
+        pinned(&mut scene, id);
+        let result = Box::new(CheckResult::new("", "make test", CheckStatus::Passed));
+        scene.happens(&Event::CheckEnded { task: id.to_owned(), result });
+        scene.task_says(id, "REVIEW_PASSED");
+        scene.task_says(id, "AUDIT_PASSED");
+    }
+    for id in ["b", "c"] {
+        let task = scene.task(id);
+        assert!(matches!(task.wait, Wait::Checks { .. }), "{:?}", task.wait);
+    }
+    pinned(&mut scene, "c");
+    assert_eq!(at_work(&scene), ["c"]);
 }
 
 #[test]
@@ -105,6 +140,26 @@ fn a_file_is_waited_for_half_an_hour_three_times() {
     }
     scene.waits(1_800);
     assert_eq!(scene.task("b").status(), Status::AwaitingGuidance);
+}
+
+/// Each business analyst asks for a file that the other's developer needs.
+#[test]
+fn tasks_that_are_expanded_do_not_wait_for_each_other() {
+    let tasks = ["a", "b"].map(|id| TaskSpec { acceptance: Vec::new(), ..spec(id, &[]) });
+    let mut scene = Scene::of(tasks.to_vec(), |config| config.business_analyst = true);
+    for (id, path) in [("a", "x"), ("b", "y")] {
+        scene.says_as(scene.agent_of(id), &format!("FILE CONFLICT: {path}\n\nCan Wait: YES"));
+    }
+    for (id, path) in [("a", "y"), ("b", "x")] {
+        let expanded = format!(
+            "EXPANDED_TASK_SPECIFICATION: {id}\nConfidence: HIGH\nTarget Files:\n- {path}\n\
+             Acceptance Criteria:\n- it works\n"
+        );
+        scene.says_as(scene.agent_of(id), &expanded);
+    }
+    completes(&mut scene, "a");
+    completes(&mut scene, "b");
+    assert_eq!(scene.state.ending(), Some(Ending::Complete));
 }
 
 #[test]

@@ -4,12 +4,13 @@ use proptest::prelude::*;
 
 use super::pairs::well_formed;
 use super::*;
+use crate::proof::{CheckResult, CheckStatus, Inspection};
 use crate::run::Usage;
-use crate::stagnation;
+use crate::{proof, stagnation};
 
 /// One thing that could happen, chosen by number.
 fn event(state: &State, choice: (u8, u8, u8)) -> Event {
-    let (what, who, which) = (choice.0 % 24, usize::from(choice.1), usize::from(choice.2));
+    let (what, who, which) = (choice.0 % 42, usize::from(choice.1), usize::from(choice.2));
     let agents: Vec<u64> = state.run.agents.keys().copied().collect();
     let agent = match agents.get(who % agents.len().max(1)) {
         Some(agent) if what != 23 => *agent,
@@ -51,10 +52,28 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
             let usage = Usage { tokens: u64::from(choice.2), micro_dollars: 0 };
             Event::Spent { agent, usage }
         }
+        24..=26 => {
+            state.tasks.iter().find_map(|task| checks_end(task, which)).unwrap_or(Event::Tick)
+        }
+        27..=41 => duty(state, agent),
         22 if which % 4 == 0 => Event::Abort { by: "x".to_owned() },
         22 => Event::Reopen { config: Box::new(roomy(&state.run)) },
         _ => Event::Merged { task: "a".into(), ok: which % 2 == 0, detail: String::new() },
     }
+}
+
+/// The next thing that happens to the checks of a task, if they run.
+fn checks_end(task: &Task, which: usize) -> Option<Event> {
+    let Wait::Checks { .. } = task.wait else { return None };
+    let id = task.spec.id.clone();
+    if task.proof.current().is_none_or(|round| round.inspection.is_none()) {
+        let problem = which.is_multiple_of(8).then(|| "the disk is full".to_owned());
+        let seen = Box::new(Inspection { problem, ..Inspection::default() });
+        return Some(Event::Inspected { task: id, head: None, dirty: false, seen });
+    }
+    let status = if which.is_multiple_of(4) { CheckStatus::Failed } else { CheckStatus::Passed };
+    let result = Box::new(CheckResult::new("", "make test", status));
+    Some(Event::CheckEnded { task: id, result })
 }
 
 /// The limits of a run, none of which is reached.
@@ -63,10 +82,20 @@ fn roomy(run: &DeliveryRun) -> Config {
     Config { max_tokens, max_time: None, ..run.config.clone() }
 }
 
-fn started(flags: u8) -> Start {
-    let mut tasks = vec![spec("a", &[]), spec("b", &["a"]), spec("c", &[]), spec("d", &["b", "c"])];
-    tasks[0].files = vec!["x".to_owned()];
-    tasks[2].files = vec!["x".to_owned(), "y".to_owned()];
+fn started(flags: u16) -> Start {
+    let mut tasks = vec![
+        spec("a", &[]),
+        spec("b", &["a"]),
+        spec("c", &[]),
+        spec("d", &["b", "c"]),
+        spec("e", &["a"]),
+        spec("f", &["a"]),
+        spec("g", &["a"]),
+    ];
+    let files = [(0, &["x"][..]), (2, &["./x", "y"]), (4, &["x"]), (5, &["y", "./x"]), (6, &["x"])];
+    for (no, files) in files {
+        tasks[no].files = files.iter().map(|&file| file.to_owned()).collect();
+    }
     if flags & 1 != 0 {
         tasks[1].acceptance.clear();
     }
@@ -84,8 +113,31 @@ fn started(flags: u8) -> Start {
         },
         ..Config::default()
     };
+    if flags & 256 != 0 {
+        config.proof = proof::Config::unnamed("make test");
+    }
     config.experts.insert("crypto".to_owned(), String::new());
     Start { plan: Plan { title: "P".to_owned(), tasks }, config, token: None }
+}
+
+/// An agent does what its role is for.
+fn duty(state: &State, agent: u64) -> Event {
+    let Some(live) = state.agent(agent) else { return Event::Tick };
+    let id = state.subject_of(agent).unwrap_or_default();
+    let text = match live.role {
+        Role::BusinessAnalyst => format!(
+            "EXPANDED_TASK_SPECIFICATION: {id}\nConfidence: HIGH\nAcceptance Criteria:\n- x\n"
+        ),
+        Role::Developer => format!("READY_FOR_REVIEW: {id}"),
+        Role::Critic => format!("REVIEW_PASSED: {id}"),
+        Role::Auditor => format!("AUDIT_PASSED: {id}"),
+        Role::Remediation => "REMEDIATION_COMPLETE".to_owned(),
+        Role::HealthAuditor => "HEALTH_AUDIT: HEALTHY".to_owned(),
+        Role::Expert => format!("EXPERT_ADVICE: {id}"),
+        Role::Planner => "None.".to_owned(),
+    };
+    let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
+    Event::Finished { agent, exit: None, reply }
 }
 
 /// Answers every question and lets every agent do its duty; the run must end.
@@ -99,26 +151,10 @@ fn calm(state: &mut State, mut seconds: i64) {
             Event::Reopen { config: Box::new(roomy(&state.run)) }
         } else if let Some(id) = state.run.questions.keys().next() {
             Event::Answer { id: id.clone(), text: "go on".to_owned(), by: String::new() }
-        } else if let Some((agent, live)) = state.run.agents.iter().next() {
-            let id = match &live.work {
-                Work::Task { task } => state.tasks[*task].spec.id.clone(),
-                Work::Request { request } => request.clone(),
-                Work::Infrastructure | Work::Plan => String::new(),
-            };
-            let text = match live.role {
-                Role::BusinessAnalyst => format!(
-                    "EXPANDED_TASK_SPECIFICATION: {id}\nConfidence: HIGH\nAcceptance Criteria:\n- x\n"
-                ),
-                Role::Developer => format!("READY_FOR_REVIEW: {id}"),
-                Role::Critic => format!("REVIEW_PASSED: {id}"),
-                Role::Auditor => format!("AUDIT_PASSED: {id}"),
-                Role::Remediation => "REMEDIATION_COMPLETE".to_owned(),
-                Role::HealthAuditor => "HEALTH_AUDIT: HEALTHY".to_owned(),
-                Role::Expert => format!("EXPERT_ADVICE: {id}"),
-                Role::Planner => "None.".to_owned(),
-            };
-            let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
-            Event::Finished { agent: *agent, exit: None, reply }
+        } else if let Some(agent) = state.run.agents.keys().next() {
+            duty(state, *agent)
+        } else if let Some(event) = state.tasks.iter().find_map(|task| checks_end(task, 1)) {
+            event
         } else if let Some(task) = state.tasks.iter().find(|task| task.wait == Wait::Merge) {
             Event::Merged { task: task.spec.id.clone(), ok: true, detail: String::new() }
         } else if state.run.paused {
@@ -138,7 +174,7 @@ proptest! {
 
     #[test]
     fn whatever_happens(
-        flags in any::<u8>(),
+        flags in any::<u16>(),
         choices in proptest::collection::vec((any::<(u8, u8, u8)>(), 0_i64..400), 1..120),
     ) {
         let start = started(flags);

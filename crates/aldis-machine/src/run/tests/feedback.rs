@@ -164,3 +164,27 @@ fn feedback_is_bounded() {
     assert!(prompt.len() < 32 * 17_000, "{}", prompt.len());
     assert!(prompt.contains("message 199") && !prompt.contains("message 0 "));
 }
+
+/// However much an agent does wrong in attempts that are repeated again and again.
+#[test]
+fn remarks_on_the_agent_do_not_push_out_what_a_human_said() {
+    for what in ["answer", "check", "message"] {
+        let (mut state, words) = with_feedback(what);
+        let mut seconds = 10;
+        for attempt in 0..5 {
+            for number in 0..12 {
+                let hint = format!("hint {attempt} {number}");
+                state.on_event(at(seconds), &Event::NearMiss { hint });
+                let (tool, cure) = ("Bash".to_owned(), String::new());
+                let denied = format!("command {attempt} {number}");
+                let event = Event::PermissionDenied { tool, what: denied, cure };
+                state.on_event(at(seconds), &event);
+            }
+            seconds += 2_000;
+            let outcome = disturb(&mut state, "lost supervisor", seconds);
+            assert!(prompt(&outcome).contains(words), "{what}, attempt {attempt}");
+            let latest = format!("command {attempt} 11");
+            assert!(prompt(&outcome).contains(&latest), "{what}, attempt {attempt}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use aldis_signal::scan::{Scan, Token};
+use aldis_signal::signal::Via;
 
 fn hear(state: &mut State, seconds: i64, dialect: &str, text: &str) -> Outcome {
     state.on_event(at(seconds), &Event::Reported { signals: reports(dialect, text) })
@@ -39,7 +40,11 @@ fn the_latest_exit_counts_unless_one_message_says_both() {
         ("failed, then done", vec![bad.clone(), good.clone()], Some(Ending::Done)),
         ("done, then failed", vec![good.clone(), bad.clone()], Some(Ending::Failed)),
         ("both at once", vec![bad.clone() + &good], None),
-        ("failed twice", vec![bad.clone(), bad], Some(Ending::Failed)),
+        ("failed twice", vec![bad.clone(), bad.clone()], Some(Ending::Failed)),
+        ("failed, then both at once", vec![bad.clone(), bad.clone() + &good], None),
+        ("done, then both at once", vec![good.clone(), bad.clone() + &good], None),
+        ("both at once, then done", vec![bad.clone() + &good, good.clone()], Some(Ending::Done)),
+        ("both at once, then failed", vec![bad.clone() + &good, bad], Some(Ending::Failed)),
     ] {
         assert_eq!(ends_after("pilot", &messages), ending, "{name}");
     }
@@ -78,6 +83,30 @@ fn a_claim_that_nothing_was_to_do_needs_no_commit_but_a_clean_tree() {
         hear(&mut state, 1, "pilot", &claim(reason));
         exits(&mut state, 1);
         looks(&mut state, 1, WorkTree { dirty, ..tree });
+        assert_eq!(state.ending(), ending, "{name}");
+    }
+}
+
+/// An earlier claim says nothing about the one that counts.
+#[test]
+fn only_the_claim_that_counts_says_whether_there_was_anything_to_do() {
+    let nothing = "```pilot-signal\n{\"v\":2,\"type\":\"exit\",\"success\":true,\"no_op\":true,\
+                   \"reason\":\"already there\"}\n```\n";
+    for (name, [first, second], vias, ending) in [
+        ("no longer", [nothing, &exit(true)], [Via::Said; 2], None),
+        ("after all", [&exit(true), nothing], [Via::Said; 2], Some(Ending::Done)),
+        ("by call, and said otherwise", [&exit(true), nothing], [Via::Call, Via::Said], None),
+    ] {
+        let mut state = begun(|config| config.require_commit = true);
+        let tree = WorkTree { head: Some("a".into()), ..WorkTree::default() };
+        looks(&mut state, 0, tree.clone());
+        for (message, (text, via)) in (0..).zip([first, second].into_iter().zip(vias)) {
+            let mut signals = reports("pilot", text);
+            signals.iter_mut().for_each(|it| (it.message, it.via) = (message, via));
+            state.on_event(at(1), &Event::Reported { signals });
+        }
+        exits(&mut state, 1);
+        looks(&mut state, 1, tree);
         assert_eq!(state.ending(), ending, "{name}");
     }
 }

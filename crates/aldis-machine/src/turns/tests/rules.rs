@@ -307,6 +307,16 @@ fn after_a_restart_what_was_due_is_recovered() {
 }
 
 #[test]
+fn a_restart_does_not_take_the_grace_that_an_agent_was_promised() {
+    let mut state = channel_with(&["pm", "dev"], |start| start.config.grace = true);
+    wait_until(&mut state, 61);
+    let outcome = state.on_event(at(64), &Event::Recovered);
+    assert_eq!((outcome.decisions.len(), state.active_agent()), (0, Some("pm")));
+    let outcome = state.on_event(at(66), &Event::Recovered);
+    assert_eq!((rule(&outcome), state.active_agent()), ("turns/recovered", Some("dev")));
+}
+
+#[test]
 fn turns_that_should_have_ended_are_stuck() {
     let state = channel(&["pm", "dev"]);
     assert_eq!(state.stuck(at(70)), None);

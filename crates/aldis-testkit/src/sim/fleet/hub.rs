@@ -121,7 +121,8 @@ impl Hub {
         state.threads.push(thread::spawn(move || {
             let shared = hub.0.shared.clone();
             let done = shared.guarded(|| {
-                hub.wait_for_turn(id);
+                // Nobody has read it yet.
+                hub.wait_for_turn(id).mail.into_iter().for_each(|mail| hub.mail(id, mail));
                 act(id);
             });
             hub.finish(id, done);

@@ -13,7 +13,7 @@ use aldis_machine::delivery::State;
 use aldis_machine::run::{Exit, WorkTree};
 use aldis_signal::time::Timestamp;
 
-use super::hub::{ActorId, Hub, Mail};
+use super::hub::{ActorId, Hub, Mail, Woken};
 
 pub(super) struct FleetWorld {
     hub: Hub,
@@ -22,11 +22,27 @@ pub(super) struct FleetWorld {
     engine: Engine,
     due: BTreeMap<(Timestamp, u64), Happening>,
     scheduled: u64,
+    /// What came while nobody read.
+    unread: Woken,
+    /// How often this process was asked to end.
+    interrupts: u32,
 }
 
 impl FleetWorld {
     pub(super) fn new(hub: &Hub, actor: ActorId, engine: Engine) -> Self {
-        Self { hub: hub.clone(), actor, engine, due: BTreeMap::new(), scheduled: 0 }
+        let (hub, due, unread) = (hub.clone(), BTreeMap::new(), Woken::default());
+        Self { hub, actor, engine, due, scheduled: 0, unread, interrupts: 0 }
+    }
+
+    /// Passes the baton on until then. Whatever comes is kept until somebody reads it.
+    fn park(&mut self, until: Timestamp) {
+        let woken = self.hub.park(self.actor, until);
+        let is_interrupt =
+            |mail: &&Mail| matches!(mail, Mail::Happening(Happening::Interrupted(_)));
+        let interrupts = woken.mail.iter().filter(is_interrupt).count();
+        self.interrupts += u32::try_from(interrupts).unwrap_or(u32::MAX);
+        self.unread.mail.extend(woken.mail);
+        self.unread.changed |= woken.changed;
     }
 
     fn schedule(&mut self, after: usize, what: Happening) {
@@ -76,7 +92,10 @@ impl World for FleetWorld {
 
     fn wait(&mut self, until: Timestamp) -> Vec<Happening> {
         let first = self.due.keys().next().map(|(at, _)| *at);
-        let woken = self.hub.park(self.actor, first.map_or(until, |first| first.min(until)));
+        let is_unread = self.unread.changed || !self.unread.mail.is_empty();
+        let now = is_unread.then(|| self.hub.now());
+        self.park(first.into_iter().chain(now).fold(until, Timestamp::min));
+        let woken = std::mem::take(&mut self.unread);
         let mut happened = Vec::new();
         for mail in woken.mail {
             if let Mail::Happening(happening) = mail {
@@ -97,9 +116,9 @@ impl World for FleetWorld {
 
     fn pause(&mut self, until: Timestamp) -> u32 {
         while self.hub.now() < until {
-            self.hub.park(self.actor, until);
+            self.park(until);
         }
-        0
+        self.interrupts
     }
 
     fn start(&mut self, job: JobId, launch: &JobLaunch) -> Result<String, StartFailure> {

@@ -17,6 +17,7 @@ use crate::coordinate::world::{Control, JobId, RepositoryRequest};
 use crate::error::CommandError;
 use crate::proof::inspect::{InspectRequest, Inspected};
 use crate::proof::pins::{Pins, pins_of_task};
+use crate::proof::record::Recorder;
 use crate::telemetry::Tracing;
 
 /// How long a check that takes too long has to stop.
@@ -36,7 +37,7 @@ impl DeliveryConduct<'_> {
         task: String,
         stage: Stage,
     ) -> Result<Performed, CommandError> {
-        let waits = core.state().task(&task).is_some_and(|it| it.wait == Wait::Checks { stage });
+        let waits = checked_stage(core.state(), &task) == Some(stage);
         let Some(no) = number(core.state(), &task).filter(|_| waits) else {
             return Ok(Performed::Done);
         };
@@ -84,8 +85,7 @@ impl DeliveryConduct<'_> {
         task: String,
         name: &str,
     ) -> Result<(), CommandError> {
-        let found = core.state().task(&task);
-        let waits = found.is_some_and(|it| matches!(it.wait, Wait::Checks { .. }));
+        let waits = checked_stage(core.state(), &task).is_some();
         let runs = self.checks.values().any(|it| it.task == task);
         let config = &core.state().run().config;
         let most = config.proof.timeout.map(Duration::from_secs);
@@ -136,6 +136,20 @@ impl DeliveryConduct<'_> {
             self.check_places.insert(no, place);
         }
         self.run_check(core, task, name)
+    }
+
+    /// There is no place where the check of a task could run.
+    pub(super) fn not_placed(
+        &mut self,
+        core: &mut Core<'_, State>,
+        (task, name): (String, &str),
+        what: &str,
+    ) -> Result<(), CommandError> {
+        let check = core.state().run().config.proof.check_named(name).cloned();
+        match check {
+            Some(check) => self.checked(core, task, Recorder::new(check).not_started(what)),
+            None => Ok(()),
+        }
     }
 
     /// A check has ended, if it was one.
@@ -192,5 +206,13 @@ impl DeliveryConduct<'_> {
         if core.state().run().config.proof.clean {
             core.ask(RepositoryRequest::RemoveCheckout { task: Some(no) });
         }
+    }
+}
+
+/// At which stage the checks of a task are wanted; at none where the delivery has ended.
+fn checked_stage(state: &State, task: &str) -> Option<Stage> {
+    match state.task(task).filter(|_| state.ending().is_none())?.wait {
+        Wait::Checks { stage } => Some(stage),
+        _ => None,
     }
 }
