@@ -76,7 +76,7 @@ build() {
     note "Building aldis $VERSION for $TARGET; with link-time optimization that takes several minutes"
     (
         release_flags
-        cd "$STAGE"
+        cd "$STAGE" || exit
         maturin build "${options[@]}"
     )
 }

@@ -20,18 +20,19 @@ class ToolError(Exception):
     """The command did not do what its protocol asks for."""
 
 
-def ask(command: list[str], texts: list[Text], protocol: str) -> Claims:
-    """Returns what the command says of each text: a claim, no claim, or None for no answer."""
-    return by_exit(command, texts) if protocol == "exit" else by_lines(command, texts)
+def ask(command: list[str], texts: list[Text], protocol: str, folder: Optional[str] = None) -> Claims:
+    """Returns what the command, run in a folder, says of each text: a claim, no claim, or None for no answer."""
+    judge = by_exit if protocol == "exit" else by_lines
+    return judge(command, texts, folder)
 
 
-def by_exit(command: list[str], texts: list[Text]) -> Claims:
+def by_exit(command: list[str], texts: list[Text], folder: Optional[str]) -> Claims:
     """One process a text, which it reads from standard input: 0 is a claim, 1 is none, anything else is
     no answer. `{literal}`, `{dialect}` and `{origin}` in the command are the text's."""
-    return {text.id: exit_of(command, text) for text in texts}
+    return {text.id: exit_of(command, text, folder) for text in texts}
 
 
-def exit_of(command: list[str], text: Text) -> Optional[bool]:
+def exit_of(command: list[str], text: Text, folder: Optional[str]) -> Optional[bool]:
     values = {"literal": text.literal or "", "dialect": text.dialect, "origin": text.origin}
     words = []
     for word in command:
@@ -40,7 +41,12 @@ def exit_of(command: list[str], text: Text) -> Optional[bool]:
         words.append(word)
     try:
         done = subprocess.run(
-            words, input=text.data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=ONE
+            words,
+            cwd=folder,
+            input=text.data,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=ONE,
         )
     except subprocess.TimeoutExpired:
         return None
@@ -49,12 +55,12 @@ def exit_of(command: list[str], text: Text) -> Optional[bool]:
     return {0: True, 1: False}.get(done.returncode)
 
 
-def by_lines(command: list[str], texts: list[Text]) -> Claims:
+def by_lines(command: list[str], texts: list[Text], folder: Optional[str]) -> Claims:
     """One process for all. It reads one JSON object a line (`id`, `text` or `bytes`, `literal`, `dialect`,
     `origin`) and answers each with one: `{"id": ..., "claim": true | false | null}`."""
     asked = "".join(json.dumps(request(text)) + "\n" for text in texts)
     try:
-        done = subprocess.run(command, input=asked.encode(), capture_output=True, timeout=ALL)
+        done = subprocess.run(command, cwd=folder, input=asked.encode(), capture_output=True, timeout=ALL)
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"{command[0]}: no end after {ALL} s") from error
     except OSError as error:

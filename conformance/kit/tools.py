@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -100,4 +101,7 @@ def judge(tool: Tool, texts: list[Text], aldis: str) -> Claims:
     values = {"{python}": str(python), "{folder}": str(tool.folder), "{aldis}": aldis}
     words = [values.get(word, word) for word in tool.command]
     words = [str(HERE / word) if word.startswith("tools/") else word for word in words]
-    return ask(words, [text for text in texts if tool.takes(text)], tool.protocol)
+    asked = [text for text in texts if tool.takes(text)]
+    # Some leave their logs where they are started.
+    with tempfile.TemporaryDirectory() as folder:
+        return ask(words, asked, tool.protocol, folder)

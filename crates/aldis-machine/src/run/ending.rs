@@ -26,7 +26,7 @@ impl State {
             || self.counts.crashes > 0;
         self.status = Status::Ended { ending };
         // What ended works no longer.
-        self.clock.waiting_since = self.clock.waiting_since.or(Some(self.now()));
+        self.clock.waiting_since = self.clock.waiting_since.or_else(|| Some(self.now()));
         let text = |by: &Decision| format!("{}. {}", by.summary, sentence(&by.because));
         let text = decided.decision().map(text).unwrap_or_default();
         let notice = Effect::notice(Notice::RunEnded, text);

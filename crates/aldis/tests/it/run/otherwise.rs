@@ -97,7 +97,7 @@ fn the_only_question_is_answered_from_anywhere() {
     stage.wait_for("asking");
     let elsewhere = tempfile::tempdir().unwrap();
     let answer = |id: &str| {
-        let mut command = stage.0.command(crate::sandbox::ALDIS);
+        let mut command = stage.0.command(ALDIS);
         command.current_dir(elsewhere.path()).args(["answer", id, "Drop it."]);
         command.output().unwrap().status.code()
     };
