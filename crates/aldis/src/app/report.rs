@@ -54,7 +54,7 @@ pub(crate) fn report(
     let mut history = History::default();
     let decisions = store.decisions(&filter)?;
     decisions.iter().rev().filter_map(DecisionForm::new).for_each(|form| history.add(form));
-    let ended = if view.live { now } else { snapshot.run.updated };
+    let ended = if view.live && !view.unsupervised { now } else { snapshot.run.updated };
     let mut history = history.finish(ended, &answers(store, id)?);
     let mut form = form(&snapshot, &view, ended);
     form.receipts = receipts::count(state, id) as u64;
