@@ -60,7 +60,7 @@ pub(crate) fn report(
     form.receipts = receipts::count(state, id) as u64;
     form.agents =
         LoggedAgent::all_of(state, id).iter().map(|agent| worked(state, id, agent)).collect();
-    changes(&mut form, &snapshot);
+    changes(&mut form, &snapshot, (!view.live).then_some(ended));
     form.claims = std::mem::take(&mut history.claims);
     form.waits = std::mem::take(&mut history.waits);
     form.decisions = std::mem::take(&mut history.decisions);
@@ -200,14 +200,14 @@ fn read(file: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     }
 }
 
-/// What changed in the repository since the run began.
-fn changes(form: &mut ReportForm, snapshot: &Snapshot) {
+/// What changed in the repository from the beginning of the run to its end.
+fn changes(form: &mut ReportForm, snapshot: &Snapshot, ended: Option<Timestamp>) {
     let Some(git) = Git::around(Path::new(&form.project)) else { return };
     let base = match &snapshot.state {
         State::Run(state) => state.base().map(str::to_owned),
         _ => None,
     };
-    let changes = git.changes_since(base.as_deref(), form.began, CHANGES_MAX);
+    let changes = git.changes_since(base.as_deref(), (form.began, ended), CHANGES_MAX);
     let commits = changes.commits.into_iter();
     form.commits = commits
         .map(|(id, at, subject)| ReportCommit { id, at, subject: redact(&subject).into_owned() })
