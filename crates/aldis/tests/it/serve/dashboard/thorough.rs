@@ -241,7 +241,8 @@ fn the_inbox_is_worked_by_keys_alone() {
     browser.press("d");
     browser.wait_for(&["Nothing needs you."]);
     let ask = |question: &str| format!("{{ say = '<chorus>NEEDS_HUMAN: {question}</chorus>' }}");
-    stage.run("Drop the endpoint", &[&ask("keep or drop?"), &ask("really?"), done]);
+    // The agent of this project has had its first round.
+    stage.run("Drop the endpoint", &[done, &ask("keep or drop?"), &ask("really?"), done]);
     browser.wait_for(&["keep or drop?"]);
     to_first(&mut browser);
     browser.press("Enter");
