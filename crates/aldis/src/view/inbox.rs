@@ -22,8 +22,14 @@ const OUTPUT_LINES: usize = 12;
 /// Returns what of a run needs a person, the most urgent first.
 pub(crate) fn items(snapshot: &Snapshot, view: &RunView, now: Timestamp) -> Vec<InboxItem> {
     let inbox = Inbox { snapshot, view, now };
-    let mut items: Vec<InboxItem> =
-        view.questions.iter().map(|question| inbox.question(question)).collect();
+    // Whoever aborted a run has seen what it asked.
+    let aborted = match &snapshot.state {
+        State::Run(state) => state.ending() == Some(run::Ending::Aborted),
+        State::Delivery(state) => state.ending() == Some(delivery::Ending::Aborted),
+        State::Phases(_) | State::Turns(_) | State::Unreadable(_) => false,
+    };
+    let asked = view.questions.iter().filter(|_| !aborted);
+    let mut items: Vec<InboxItem> = asked.map(|question| inbox.question(question)).collect();
     if view.unsupervised {
         items.push(inbox.unsupervised());
         return items;
@@ -80,7 +86,7 @@ impl Inbox<'_> {
         if self.view.live {
             actions.push(InboxAction::Abort);
         } else {
-            actions.push(self.command());
+            actions.extend([self.command(), InboxAction::Dismiss]);
         }
         let task = asked.task.as_ref();
         let task = task.and_then(|id| self.view.tasks.iter().find(|task| task.task == *id));
