@@ -2,6 +2,7 @@
 
 pub(crate) mod claim_proof;
 pub(crate) mod display;
+pub(crate) mod ending;
 mod fleet;
 pub(crate) mod inbox;
 pub(crate) mod json;

@@ -195,8 +195,8 @@ impl State {
         let word = text.trim().to_ascii_lowercase();
         let task = question.about.task();
         let because = match by.trim() {
-            "" => "an answer came".to_owned(),
-            by => format!("an answer came by {by}"),
+            "" => "it was answered".to_owned(),
+            by => format!("answered by {by}"),
         };
         let next = self.after_answer(question.about, &word);
         self.decide(task, Rule::QuestionAnswered, format!("Took the answer to {id}"))

@@ -54,13 +54,13 @@ pub(crate) fn report(
     let mut history = History::default();
     let decisions = store.decisions(&filter)?;
     decisions.iter().rev().filter_map(DecisionForm::new).for_each(|form| history.add(form));
-    let ended = if view.live { now } else { snapshot.run.updated };
+    let ended = if view.live && !view.unsupervised { now } else { snapshot.run.updated };
     let mut history = history.finish(ended, &answers(store, id)?);
     let mut form = form(&snapshot, &view, ended);
     form.receipts = receipts::count(state, id) as u64;
     form.agents =
         LoggedAgent::all_of(state, id).iter().map(|agent| worked(state, id, agent)).collect();
-    changes(&mut form, &snapshot);
+    changes(&mut form, &snapshot, (!view.live).then_some(ended));
     form.claims = std::mem::take(&mut history.claims);
     form.waits = std::mem::take(&mut history.waits);
     form.decisions = std::mem::take(&mut history.decisions);
@@ -200,14 +200,14 @@ fn read(file: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     }
 }
 
-/// What changed in the repository since the run began.
-fn changes(form: &mut ReportForm, snapshot: &Snapshot) {
+/// What changed in the repository from the beginning of the run to its end.
+fn changes(form: &mut ReportForm, snapshot: &Snapshot, ended: Option<Timestamp>) {
     let Some(git) = Git::around(Path::new(&form.project)) else { return };
     let base = match &snapshot.state {
         State::Run(state) => state.base().map(str::to_owned),
         _ => None,
     };
-    let changes = git.changes_since(base.as_deref(), form.began, CHANGES_MAX);
+    let changes = git.changes_since(base.as_deref(), (form.began, ended), CHANGES_MAX);
     let commits = changes.commits.into_iter();
     form.commits = commits
         .map(|(id, at, subject)| ReportCommit { id, at, subject: redact(&subject).into_owned() })

@@ -117,9 +117,10 @@ impl Story {
         }
     }
 
-    /// Tells it, up to now if the run goes on.
+    /// Tells it, up to now if the run goes on and somebody supervises it.
     pub(crate) fn tell(&self, snapshot: &Snapshot, view: &RunView, now: Timestamp) -> StoryForm {
-        let ended = if view.live { now } else { snapshot.run.updated };
+        let goes_on = view.live && !view.unsupervised;
+        let ended = if goes_on { now } else { snapshot.run.updated };
         let mut history = self.history.clone().finish(ended, &self.answers);
         let claims = latest(std::mem::take(&mut history.claims));
         let mut questions = latest(std::mem::take(&mut history.questions));

@@ -30,13 +30,14 @@ const SUMMARY: usize = 48;
 
 /// Show the journal
 ///
-/// Lists decisions, oldest first, and hook failures that could not be reported anywhere else.
+/// Lists the latest decisions about all runs or about one, oldest first, and hook failures that could not
+/// be reported anywhere else.
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
     /// Show only decisions about this run
     run: Option<String>,
 
-    /// Maximum number of lines
+    /// Maximum number of lines: the latest
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     lines: usize,
 
@@ -75,11 +76,14 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
         }
         return Ok(Outcome::Yes);
     }
-    // Who follows and lists nothing still begins behind the latest.
-    let limit = args.lines.max(1);
+    // Who follows and lists nothing still begins behind the latest. One more shows that there are more.
+    let limit = args.lines.saturating_add(1);
     let filter = DecisionFilter { run: run.clone(), limit, ..DecisionFilter::default() };
     let decisions = store.decisions(&filter)?;
     let now = clock::now()?;
+    if decisions.len() > args.lines && args.lines > 0 && !args.json {
+        writeln!(io.stderr, "earlier decisions are left out; -n shows more")?;
+    }
     let mut printer = Printer { store, now, run: None };
     for decision in decisions.iter().take(args.lines).rev() {
         printer.print(io, args, decision)?;

@@ -26,7 +26,7 @@ use crate::view::{json, page};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis report
-  aldis report 7f3kq2bn --html -o report.html
+  aldis report 7f3kq2bn -o report.html
   aldis report --json")]
 pub(super) struct ReportArgs {
     /// The run (default: the active run of this project, else its latest)
@@ -44,7 +44,7 @@ pub(super) struct ReportArgs {
     #[arg(long, group = "form")]
     svg: bool,
 
-    /// Write to this file instead of standard output
+    /// Write to this file; the extensions .html, .md, .json and .svg choose the form
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -63,13 +63,16 @@ pub(super) fn run(io: &mut Io, args: &ReportArgs) -> Result<Outcome, CommandErro
     let found = report::report(&engine, &state, &run, clock::now()?)?;
     let (form, timeline) = found.ok_or(EngineError::NoSuchRun(run))?;
     let mut text = Vec::new();
-    match args {
-        ReportArgs { html: true, .. } => {
-            text.extend(page::html(&form.title, outline(&form, &timeline)).into_bytes());
-        }
-        ReportArgs { json: true, .. } => json::write_line(&mut text, &form)?,
-        ReportArgs { svg: true, .. } => text.extend(format!("{}\n", svg(&timeline)).into_bytes()),
-        _ => text.extend(page::markdown(outline(&form, &timeline)).into_bytes()),
+    let ending = args.output.as_ref().and_then(|path| path.extension()?.to_str());
+    let ending = ending.filter(|_| !(args.html || args.json || args.svg));
+    if args.html || matches!(ending, Some("html" | "htm")) {
+        text.extend(page::html(&form.title, outline(&form, &timeline)).into_bytes());
+    } else if args.json || matches!(ending, Some("json" | "jsonl")) {
+        json::write_line(&mut text, &form)?;
+    } else if args.svg || ending == Some("svg") {
+        text.extend(format!("{}\n", svg(&timeline)).into_bytes());
+    } else {
+        text.extend(page::markdown(outline(&form, &timeline)).into_bytes());
     }
     match &args.output {
         Some(path) => fs::write(path, text).map_err(|error| CommandError::file(path, &error))?,

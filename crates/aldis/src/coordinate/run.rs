@@ -131,7 +131,8 @@ pub(crate) fn supervise(
     checkout(&plan.state, &id).remove(&plan.directory);
     world.finish(&id).iter().for_each(|problem| live.problem(now, problem));
     let git = Git::around(&plan.directory);
-    let changes = git.as_ref().and_then(|git| git.commits_since(state.base()?, COMMITS_MAX).ok());
+    let changes =
+        git.as_ref().and_then(|git| git.commits_between(state.base()?, "HEAD", COMMITS_MAX).ok());
     let branch = git.and_then(|git| git.branch());
     live.ended(now, &state, ending, (changes.map_or(0, |commits| commits.len()), branch));
     Ok(ending)

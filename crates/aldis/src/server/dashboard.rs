@@ -39,8 +39,9 @@ const RECEIPTS_KNOWN: usize = 1_000;
 const EVENTS_MAX: usize = 400;
 const MINUTES: u32 = 30;
 const MINUTE: Duration = Duration::from_secs(60);
-/// How long something that ended needs a person.
+/// How long something that ended needs a person, and how many runs that ended are looked at for it.
 const NEWS: Duration = Duration::from_secs(24 * 60 * 60);
+const NEWS_MAX: usize = 1_000;
 
 /// Which runs are wanted.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +62,7 @@ pub(super) struct RunSelection {
 /// What there is, at a glance.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Overview {
-    /// What needs a person, in all runs, the most urgent first.
+    /// What needs a person, the most urgent first: in all runs, whichever are asked for.
     needs: Vec<InboxItem>,
     /// Runs that go on, the latest begun first.
     active: Vec<RunCard>,
@@ -125,10 +126,11 @@ impl Dashboard {
         if wanted.after.is_none() {
             overview.workers = engine.store().workers()?.len();
             self.active(engine, now, wanted, &mut overview)?;
+            overview.needs.extend(self.news(engine, now, wanted)?);
+            overview.needs.retain(|item| !dismissed.has(item));
+            overview.needs.sort_by_key(|item| (item.need, item.at));
         }
         self.ended(engine, now, wanted, &mut overview)?;
-        overview.needs.retain(|item| !dismissed.has(item));
-        overview.needs.sort_by_key(|item| (item.need, item.at));
         Ok(overview)
     }
 
@@ -146,10 +148,10 @@ impl Dashboard {
             let Some((card, needs)) = self.look(engine, &row, now)? else { continue };
             overview.projects.insert(card.project.clone());
             overview.hosts.extend(card.host.clone());
+            overview.needs.extend(needs);
             if !wanted.wants(&card) {
                 continue;
             }
-            overview.needs.extend(needs);
             overview.active_count += 1;
             if overview.active.len() < wanted.limit {
                 let activity = activity(engine, &row, now)?;
@@ -157,6 +159,25 @@ impl Dashboard {
             }
         }
         Ok(())
+    }
+
+    /// Returns what needs a person in runs that ended, whichever of them are shown.
+    fn news(
+        &self,
+        engine: &Engine,
+        now: Timestamp,
+        wanted: &RunSelection,
+    ) -> Result<Vec<InboxItem>, StoreError> {
+        let (active, projects) = (Some(false), wanted.only.clone());
+        let filter = RunFilter { projects, active, limit: NEWS_MAX, ..RunFilter::default() };
+        let mut needs = Vec::new();
+        for row in engine.store().list(&filter)? {
+            if now.since(row.updated) < NEWS {
+                needs
+                    .extend(self.look(engine, &row, now)?.into_iter().flat_map(|(_, needs)| needs));
+            }
+        }
+        Ok(needs)
     }
 
     fn ended(
@@ -185,13 +206,10 @@ impl Dashboard {
                 if !wanted.may_want(&row) {
                     continue;
                 }
-                let Some((card, needs)) = self.look(engine, &row, now)? else { continue };
+                let Some((card, _)) = self.look(engine, &row, now)? else { continue };
                 overview.projects.insert(card.project.clone());
                 overview.hosts.extend(card.host.clone());
                 if wanted.wants(&card) {
-                    if wanted.after.is_none() && now.since(row.updated) < NEWS {
-                        overview.needs.extend(needs);
-                    }
                     overview.ended.push(card);
                 }
             }

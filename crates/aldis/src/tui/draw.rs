@@ -10,6 +10,10 @@ use super::model::{Model, Over, Pane};
 use super::words;
 use crate::view::run_view::RunView;
 
+/// What the keys do, in short.
+const HINTS: [&str; 8] =
+    ["? help", "q quit", "Enter open", "o output", "a answer", "p pause", "r resume", "x abort"];
+
 /// Draws everything.
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let Areas { header, body, runs, detail, waiting, journal, footer } = layout::areas(model);
@@ -31,7 +35,7 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     if let Some(over) = &model.over {
         draw_over(model, frame, body, over);
     }
-    frame.render_widget(Paragraph::new(foot(model)), footer);
+    frame.render_widget(Paragraph::new(foot(model, footer.width.into())), footer);
 }
 
 /// How it stands altogether.
@@ -51,14 +55,23 @@ fn head(model: &Model, runs: &[RunView]) -> Line<'static> {
 }
 
 /// What there is to say, else what the keys do.
-fn foot(model: &Model) -> Line<'static> {
+fn foot(model: &Model, width: usize) -> Line<'static> {
     let palette = model.palette;
     match &model.note {
         Some(note) => Line::from(palette.warn(note)),
-        None => Line::from(
-            palette
-                .dim("? help  q quit  Enter open  o output  a answer  p pause  r resume  x abort"),
-        ),
+        None => {
+            // What does not fit is in the help.
+            let mut keys = String::new();
+            for hint in HINTS {
+                let space = if keys.is_empty() { "" } else { "  " };
+                if keys.len() + space.len() + hint.len() > width {
+                    break;
+                }
+                keys.push_str(space);
+                keys.push_str(hint);
+            }
+            Line::from(palette.dim(keys))
+        }
     }
 }
 

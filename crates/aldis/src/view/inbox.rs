@@ -8,6 +8,7 @@ use aldis_machine::turns::TurnHolder;
 use aldis_machine::{delivery, phases, run};
 use aldis_signal::time::Timestamp;
 
+use super::ending::ending_reason;
 use super::run_view::{RunView, continue_command};
 use super::wire::card::{Fact, InboxAction, InboxItem, Need, clean, clean_lines, title};
 
@@ -21,8 +22,14 @@ const OUTPUT_LINES: usize = 12;
 /// Returns what of a run needs a person, the most urgent first.
 pub(crate) fn items(snapshot: &Snapshot, view: &RunView, now: Timestamp) -> Vec<InboxItem> {
     let inbox = Inbox { snapshot, view, now };
-    let mut items: Vec<InboxItem> =
-        view.questions.iter().map(|question| inbox.question(question)).collect();
+    // Whoever aborted a run has seen what it asked.
+    let aborted = match &snapshot.state {
+        State::Run(state) => state.ending() == Some(run::Ending::Aborted),
+        State::Delivery(state) => state.ending() == Some(delivery::Ending::Aborted),
+        State::Phases(_) | State::Turns(_) | State::Unreadable(_) => false,
+    };
+    let asked = view.questions.iter().filter(|_| !aborted);
+    let mut items: Vec<InboxItem> = asked.map(|question| inbox.question(question)).collect();
     if view.unsupervised {
         items.push(inbox.unsupervised());
         return items;
@@ -79,7 +86,7 @@ impl Inbox<'_> {
         if self.view.live {
             actions.push(InboxAction::Abort);
         } else {
-            actions.push(self.command());
+            actions.extend([self.command(), InboxAction::Dismiss]);
         }
         let task = asked.task.as_ref();
         let task = task.and_then(|id| self.view.tasks.iter().find(|task| task.task == *id));
@@ -155,21 +162,36 @@ impl Inbox<'_> {
 
     fn run_ended(&self, state: &run::State, ending: run::Ending) -> Option<InboxItem> {
         let continued = || vec![self.command(), InboxAction::Dismiss];
-        match ending {
-            run::Ending::Done | run::Ending::Aborted | run::Ending::NeedsHuman => None,
+        let need = match ending {
+            run::Ending::Done | run::Ending::Aborted | run::Ending::NeedsHuman => return None,
             run::Ending::PermissionDenied => {
                 let item = self.ended(Need::Permission, continued())?;
-                let denial = state.denials().last();
-                Some(denial.map_or(item, |denial| self.denied(denial, continued())))
+                let Some(denial) = state.denials().last() else { return Some(item) };
+                let actions = vec![self.allowed(denial), InboxAction::Dismiss];
+                return Some(self.denied(denial, actions));
             }
             run::Ending::IterationsUsedUp | run::Ending::TimedOut | run::Ending::OverBudget => {
-                self.ended(Need::Capped, continued())
+                Need::Capped
             }
-            run::Ending::Stagnated => self.ended(Need::Stalled, continued()),
-            run::Ending::Blocked | run::Ending::Crashed | run::Ending::Failed => {
-                self.ended(Need::Failed, continued())
-            }
+            run::Ending::Stagnated => Need::Stalled,
+            run::Ending::Blocked | run::Ending::Crashed | run::Ending::Failed => Need::Failed,
+        };
+        let mut item = self.ended(need, continued())?;
+        // Why, first of all: else it takes a look at the context to know what to do.
+        if let Some(why) = ending_reason(state, ending) {
+            item.text = format!("{}: {}", item.text, clean(&why));
+        } else if let Some(refused) = state.last_refusal() {
+            item.text = format!("{}. Last claim: {}", item.text, clean(&refused.because));
         }
+        Some(item)
+    }
+
+    /// What continues the run with what was denied: without it, the host would deny it again.
+    fn allowed(&self, denial: &run::Denial) -> InboxAction {
+        let plain = continue_command(&self.snapshot.run);
+        let cure =
+            denial.cure.split('`').find(|part| part.starts_with(&format!("{plain} --allow ")));
+        cure.map_or_else(|| self.command(), |cure| InboxAction::Command { command: clean(cure) })
     }
 
     fn denied(&self, denial: &run::Denial, mut actions: Vec<InboxAction>) -> InboxItem {
@@ -300,7 +322,7 @@ mod tests {
         use Need::{Capped, CheckFailed, Failed, Paused, Permission, Question, Stalled};
         let exited = json!({ "event": "exited", "code": 0, "signal": null });
         let looked = json!({ "event": "looked" });
-        let denied = json!({ "event": "permission_denied", "tool": "Bash", "what": "npm publish", "cure": "allow it: --allow Bash" });
+        let denied = json!({ "event": "permission_denied", "tool": "Bash", "what": "npm publish", "cure": "allow it: `aldis run --continue 7f3k --allow Bash`" });
         let checked = json!({ "event": "checked", "passed": false, "output": "2 of 118 failed" });
         let pause = json!({ "event": "pause" });
         let done = signal("COMPLETE", "done");
@@ -313,7 +335,8 @@ mod tests {
             iteration_timeout: u64::MAX / 2_000,
             ..usual()
         };
-        let command = InboxAction::Command { command: "aldis run --continue 7f3k".to_owned() };
+        let plain = "aldis run --continue 7f3k";
+        let command = InboxAction::Command { command: plain.to_owned() };
         let answer = InboxAction::Answer { question: "q1".to_owned() };
         for (config, events, want) in [
             (usual(), begun(&[]), vec![]),
@@ -323,7 +346,10 @@ mod tests {
             (
                 usual(),
                 begun(&[denied.clone(), denied, exited.clone(), looked.clone()]),
-                vec![(Permission, command.clone())],
+                vec![(
+                    Permission,
+                    InboxAction::Command { command: format!("{plain} --allow Bash") },
+                )],
             ),
             (
                 usual(),
@@ -353,6 +379,30 @@ mod tests {
                 );
                 assert!(!item.text.is_empty() && item.context[0].label == "status", "{item:?}");
             }
+        }
+    }
+
+    /// What ended says why, before one opens anything; and what is over, or gone, works no longer.
+    #[test]
+    fn a_bad_end_says_why_and_its_clock_stands_still() {
+        let exited = |code| json!({ "event": "exited", "code": code, "signal": null });
+        let checked = json!({ "event": "checked", "passed": false, "output": "2 of 118 failed" });
+        let claimed =
+            [signal("COMPLETE", "done"), exited(0), json!({ "event": "looked" }), checked];
+        let once = run::Config { max_iterations: 1, verify: true, ..run::Config::default() };
+        let frail = run::Config { max_crashes: 0, ..run::Config::default() };
+        for (driver, config, events, want) in [
+            (Driver::Server, once, &claimed[..], "Last claim: the check failed"),
+            (Driver::Server, frail.clone(), &[exited(42)], ": the agent exited with code 42"),
+            (Driver::Process, frail, &[], "Its process is gone"),
+        ] {
+            let snapshot = after(driver, config, &begun(events));
+            assert!(found(&snapshot, 60)[0].text.ends_with(want), "{:?}", found(&snapshot, 60));
+            let worked = |second| {
+                let facts = RunView::new(&snapshot, at(second)).facts;
+                facts.into_iter().find(|(label, _)| *label == "worked").unwrap().1
+            };
+            assert_eq!(worked(60), worked(6_000), "{want}");
         }
     }
 

@@ -168,7 +168,8 @@ impl History {
         self.row(task).lane.spans.push(Span { to: now, ..span });
     }
 
-    /// Returns the rows of the timeline. They have the titles of their tasks.
+    /// Returns the rows of the timeline, in the order in which something happened in them first. They have
+    /// the titles of their tasks.
     pub(crate) fn rows(self, machine: &str, tasks: &[TaskLine]) -> Vec<Lane> {
         let title = |task: &Option<String>| match task {
             None => WHOLE.iter().find(|it| it.0 == machine).map_or("", |it| it.1).to_owned(),
@@ -178,7 +179,13 @@ impl History {
             }
         };
         let lanes = self.lanes.into_iter();
-        lanes.map(|(task, row)| Lane { label: title(&task), task, ..row.lane }).collect()
+        let lanes = lanes.map(|(task, row)| Lane { label: title(&task), task, ..row.lane });
+        let mut lanes: Vec<Lane> = lanes.collect();
+        lanes.sort_by_key(|lane| {
+            let spans = lane.spans.first().map(|span| span.from);
+            spans.into_iter().chain(lane.marks.first().map(|mark| mark.at)).min()
+        });
+        lanes
     }
 
     /// Returns the timeline of a run. Rows have the titles of their tasks.

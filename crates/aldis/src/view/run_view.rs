@@ -14,6 +14,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, Run, RunId};
 use serde::Deserialize;
 
+use super::ending::{ended_remedy, ending_words, exit_words, spoken};
 use super::paint::Tone;
 use super::time::{ago, clock_time, counted, elapsed, relative};
 use super::wire::task::TaskLine;
@@ -94,14 +95,18 @@ impl RunView {
             history: Vec::new(),
             questions: snapshot.questions(),
         };
+        let is_gone = view.live && snapshot.lease_read && !is_supervised(run, now);
+        let goes_on = view.live && !is_gone;
         match &snapshot.state {
             State::Delivery(state) => view.delivery(now, state, run.updated),
             State::Phases(state) => view.phases(now, state),
-            State::Run(state) => view.supervised(now, state),
+            State::Run(state) => {
+                view.supervised(now, state, if goes_on { now } else { run.updated })
+            }
             State::Turns(state) => view.channel(state),
             State::Unreadable(detail) => view.detail = format!(": {detail}"),
         }
-        if view.live && snapshot.lease_read && !is_supervised(run, now) {
+        if is_gone {
             let since = view.last_activity.map(|at| format!(", last activity {}", ago(now, at)));
             view.abandon(format!(": its process is gone{}", since.unwrap_or_default()));
             let command = continue_command(run);
@@ -154,7 +159,8 @@ impl RunView {
         facts
     }
 
-    fn supervised(&mut self, now: Timestamp, state: &run::State) {
+    /// `until` is when it was last at work.
+    fn supervised(&mut self, now: Timestamp, state: &run::State, until: Timestamp) {
         let most = state.setup().config.max_iterations;
         let count = format!("iteration {} of {most}", state.iteration());
         let percent = state.progress().map(|percent| format!(", {percent} %")).unwrap_or_default();
@@ -169,7 +175,7 @@ impl RunView {
         self.stagnation = Some(state.monitor().level());
         self.last_activity = Some(state.monitor().last_progress());
         self.facts.extend(state.phase().map(|phase| ("phase", phase.to_owned())));
-        self.facts.push(("worked", elapsed(Duration::from_millis(state.worked(now)))));
+        self.facts.push(("worked", elapsed(Duration::from_millis(state.worked(until)))));
         self.cost = state.cost();
         let cost = self.cost;
         if cost != run::Usage::default() {
@@ -220,13 +226,11 @@ impl RunView {
                 (status, count)
             }
             Some(reason) if success => {
-                ((Tone::Good, "complete".to_owned()), format!(" ({})", reason.as_str()))
+                ((Tone::Good, "complete".to_owned()), exit_words(Some(reason)).to_owned())
             }
             reason => {
                 let phase = state.failed_in().unwrap_or(phase);
-                let reason = reason.map(|reason| format!(" ({})", reason.as_str()));
-                let detail = format!(" in phase {phase}{}", reason.unwrap_or_default());
-                ((Tone::Bad, "ended".to_owned()), detail)
+                ((Tone::Bad, exit_words(reason).to_owned()), format!(" in phase {phase}"))
             }
         };
         self.last_activity = state.last_activity();
@@ -423,14 +427,6 @@ pub(crate) fn run_status(now: Timestamp, state: &run::State) -> (Tone, String) {
     (tone, text.to_owned())
 }
 
-/// How a run ended, in words.
-pub(crate) fn ending_words(ending: run::Ending) -> String {
-    match ending {
-        run::Ending::NeedsHuman => "needs you".to_owned(),
-        ending => spoken(ending.as_str()),
-    }
-}
-
 /// The last done claim of a run that did not count, and why; where there was none, what the agent
 /// wrote instead.
 pub(crate) fn run_refusal(state: &run::State) -> Option<String> {
@@ -443,32 +439,6 @@ pub(crate) fn run_refusal(state: &run::State) -> Option<String> {
         return Some(format!("{claim}iteration {}: {}", refused.iteration, refused.because));
     }
     state.last_near_miss().map(|hint| format!("no done claim counted: {hint}"))
-}
-
-/// What a human does next about a run that ended, with the limit that must be raised.
-pub(crate) fn ended_remedy(id: &str, state: &run::State, ending: run::Ending) -> Option<String> {
-    let command = format!("aldis run --continue {id}");
-    let config = &state.setup().config;
-    Some(match (ending, state.question()) {
-        (run::Ending::Done, _) => return None,
-        (run::Ending::PermissionDenied, _) => state.how_to_allow(),
-        (_, Some(question)) => format!("`aldis answer {} TEXT`, then `{command}`", question.id),
-        (run::Ending::IterationsUsedUp, _) => {
-            let more = config.max_iterations.saturating_mul(2);
-            format!("raise the limit: `{command} --max-iterations {more}`")
-        }
-        (run::Ending::OverBudget, _) => {
-            let option = match config.max_micro_dollars {
-                Some(_) => "--max-cost DOLLARS",
-                None => "--max-tokens N",
-            };
-            format!("raise the limit: `{command} {option}`")
-        }
-        (run::Ending::Crashed, _) if state.host_error().is_some() => {
-            format!("waiting does not help: check login, account and request, then `{command}`")
-        }
-        _ => format!("continue it: `{command}`"),
-    })
 }
 
 /// The last claim about a task that did not count, and why, unless the delivery is complete.
@@ -519,9 +489,4 @@ pub(crate) fn left(now: Timestamp, deadline: Timestamp) -> String {
     }
     let left = deadline.since(now).as_millis().div_ceil(1_000);
     format!("{} left", elapsed(Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX))))
-}
-
-/// A stable code as words.
-fn spoken(code: &str) -> String {
-    code.replace('_', " ")
 }

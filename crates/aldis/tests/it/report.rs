@@ -52,7 +52,15 @@ fn refused_once() -> (Project, Done) {
 fn a_run_is_told_with_its_claims_checks_and_commits() {
     let (project, done) = refused_once();
     assert!(done.stdout.contains(". 2 commits on "), "{}", done.text());
+    // What was committed after the end is of others.
+    let mut later = project.command("git");
+    later.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    later.env("GIT_COMMITTER_DATE", "2097-01-01T00:00:00Z");
+    later.args(["-c", "user.name=A", "-c", "user.email=a@example.org"]);
+    later.args(["commit", "-q", "--allow-empty", "-m", "Of the next day"]);
+    assert!(later.output().unwrap().status.success());
     let text = project.run(&["report"]).stdout;
+    assert!(!text.contains("Of the next day"), "{text}");
     for words in [
         "# Add CSV export\n\n**✔ done (iteration 2 of 50)**",
         "## What was asked\n\n> Add CSV export",
@@ -77,7 +85,7 @@ fn a_run_is_told_with_its_claims_checks_and_commits() {
 fn a_page_runs_loads_and_sends_nothing() {
     let (project, _) = refused_once();
     let file = project.path().join("report.html");
-    let done = project.run(&["report", "--html", "-o", file.to_str().unwrap()]);
+    let done = project.run(&["report", "-o", file.to_str().unwrap()]);
     assert_eq!((done.code, &*done.stdout), (0, ""), "{}", done.text());
     let page = fs::read_to_string(file).unwrap();
     assert!(page.contains("&lt;script&gt;alert(1)"), "the agent's words are there: {page}");

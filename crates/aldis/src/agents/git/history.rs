@@ -19,25 +19,31 @@ pub(crate) struct Changes {
 }
 
 impl Git {
-    /// Returns what changed since a commit; where none is known, since the last one before that time. At
-    /// most so many of each.
+    /// Returns what changed since a commit; where none is known, since the last one before `began`. What
+    /// was committed after the end is left out, and so is what is not committed, if something was. At most
+    /// so many of each.
     pub(crate) fn changes_since(
         &self,
         base: Option<&str>,
-        began: Timestamp,
+        (began, ended): (Timestamp, Option<Timestamp>),
         most: usize,
     ) -> Changes {
-        let seconds = began.as_millis().div_euclid(1_000);
-        let before = || {
-            let before = format!("--before=@{seconds}");
+        let head = || self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
+        let before = |moment: Timestamp| {
+            let before = format!("--before=@{}", moment.as_millis().div_euclid(1_000));
             self.text(&["rev-list", "-1", &before, "HEAD", "--"]).ok().filter(|it| !it.is_empty())
         };
-        let base = base.map(str::to_owned).or_else(before);
+        let base = base.map(str::to_owned).or_else(|| before(began));
         let base = base.as_deref().unwrap_or(EMPTY_TREE);
-        let mut files = self.files_since(base, most).unwrap_or_default();
-        files.extend(self.new_since(began).unwrap_or_default());
+        let last = ended.map(|ended| before(ended).unwrap_or_else(|| base.to_owned()));
+        let last = last.filter(|last| head().is_some_and(|head| head != *last));
+        let mut files = self.files_since(base, last.as_deref(), most).unwrap_or_default();
+        if last.is_none() {
+            files.extend(self.new_since(began, ended).unwrap_or_default());
+        }
         files.truncate(most);
-        Changes { commits: self.commits_since(base, most).unwrap_or_default(), files }
+        let last = last.as_deref().unwrap_or("HEAD");
+        Changes { commits: self.commits_between(base, last, most).unwrap_or_default(), files }
     }
 
     /// Returns whether the repository has this commit.
@@ -59,13 +65,14 @@ impl Git {
         self.text(&["symbolic-ref", "--quiet", "--short", "HEAD"]).ok().filter(|it| !it.is_empty())
     }
 
-    /// Returns the commits since this one, the newest first.
-    pub(crate) fn commits_since(
+    /// Returns the commits since this one up to that one, the newest first.
+    pub(crate) fn commits_between(
         &self,
         base: &str,
+        last: &str,
         most: usize,
     ) -> Result<Vec<(String, Timestamp, String)>, GitError> {
-        let range = if base == EMPTY_TREE { "HEAD".to_owned() } else { format!("{base}..HEAD") };
+        let range = if base == EMPTY_TREE { last.to_owned() } else { format!("{base}..{last}") };
         let count = format!("--max-count={most}");
         let log = self.run(&["log", "-z", "--format=%h %ct %s", &count, &range, "--"], &[])?;
         let text = String::from_utf8_lossy(&log.stdout).into_owned();
@@ -78,8 +85,15 @@ impl Git {
         Ok(text.split('\0').filter_map(commit).collect())
     }
 
-    fn files_since(&self, base: &str, most: usize) -> Result<Vec<ChangedFile>, GitError> {
-        let args = ["diff", "-z", "--numstat", "--no-renames", "--no-ext-diff", base, "--"];
+    /// Returns the files that differ between two commits, or from a commit to the work tree.
+    fn files_since(
+        &self,
+        base: &str,
+        last: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<ChangedFile>, GitError> {
+        let args = ["diff", "-z", "--numstat", "--no-renames", "--no-ext-diff", base];
+        let args: Vec<&str> = args.into_iter().chain(last).chain(["--"]).collect();
         let diff = self.run(&args, &[])?;
         let text = String::from_utf8_lossy(&diff.stdout).into_owned();
         let file = |line: &str| {
@@ -90,14 +104,21 @@ impl Git {
         Ok(text.split('\0').filter_map(file).take(most).collect())
     }
 
-    /// Returns files that git does not know, and that were written since.
-    fn new_since(&self, began: Timestamp) -> Result<Vec<ChangedFile>, GitError> {
+    /// Returns files that git does not know, and that were written since, and not after the end.
+    fn new_since(
+        &self,
+        began: Timestamp,
+        ended: Option<Timestamp>,
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let list = self.run(&["ls-files", "-z", "--others", "--exclude-standard", "--"], &[])?;
         let text = String::from_utf8_lossy(&list.stdout).into_owned();
         let is_new = |path: &&str| {
             let written = fs::metadata(self.root().join(path)).and_then(|it| it.modified());
             let since = written.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            since.is_some_and(|since| since.as_millis() as i64 >= began.as_millis())
+            since.is_some_and(|since| {
+                let at = since.as_millis() as i64;
+                at >= began.as_millis() && ended.is_none_or(|ended| at <= ended.as_millis())
+            })
         };
         let paths = text.split('\0').filter(|path| !path.is_empty()).filter(is_new);
         Ok(paths.map(|path| (path.to_owned(), None, None)).collect())

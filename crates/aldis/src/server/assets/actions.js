@@ -1,7 +1,7 @@
 // What a human can do: one place for the overview, the inbox and the page of a run.
 
 import { ask, runPath } from "./api.js";
-import { button, make, sure, tell, words, mark, since, project } from "./dom.js";
+import { button, facts, make, sure, tell, words, mark, since, project } from "./dom.js";
 
 // Does something that a human asked for, and says so if it fails.
 export async function change(path, body, done) {
@@ -86,11 +86,11 @@ export function item(data, { own = false, send, heading = "h2" } = {}) {
   const title = send ? data.title : make("a", { href: `/runs/${encodeURIComponent(data.run)}` }, data.title);
   return make("article", { class: "item", id: `item-${data.run}-${data.id}`, tabindex: "-1", "data-item": "",
     "data-need": data.need, "aria-label": `${NEEDS[data.need]}: ${data.title}` },
-  make(own ? "h2" : "p", { class: "eyebrow" }, mark(NEED_TONES[data.need] ?? "warn"), ` ${NEEDS[data.need]} `, since(data.at)),
+  make(own ? "h2" : "p", { class: "eyebrow" }, mark(NEED_TONES[data.need] ?? "warn"), ` ${NEEDS[data.need]} · `, since(data.at)),
   own ? null : [make(heading, null, title), make("p", { class: "dim" }, where)],
   make("p", { class: "words", tabindex: "0" }, data.text),
   data.output ? make("pre", { class: "words", tabindex: "0", "aria-label": "Output" }, data.output) : null,
   context.length ? make("details", { open: Boolean(send) }, make("summary", null, "Context"),
-    make("dl", null, context.map((fact) => make("div", null, make("dt", null, fact.label), make("dd", null, fact.text))))) : null,
+    facts(context.map((fact) => [fact.label, fact.text]))) : null,
   make("div", { class: "actions" }, controls));
 }

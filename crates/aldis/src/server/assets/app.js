@@ -52,7 +52,7 @@ async function refresh() {
   const shown = page;
   try {
     await shown.refresh();
-    if (shown instanceof RunPage || shown instanceof Fleet) await count();
+    if (shown instanceof RunPage || shown instanceof Fleet) await count(shown.waiting);
     retitle();
     if (byId("message").dataset.from === "refresh") { tell(""); delete byId("message").dataset.from; }
     if (!performance.getEntriesByName("first-view").length) performance.mark("first-view");
@@ -68,11 +68,13 @@ async function refresh() {
 }
 
 let counted = 0;
+let waiting = null;
 
-// How much needs somebody anywhere, for pages that do not show it.
-async function count() {
-  if (Date.now() - counted < ANYWAY) return;
+// How much needs somebody anywhere, for pages that do not show it: now and then, and when it has changed here.
+async function count(here) {
+  if (Date.now() - counted < ANYWAY && here === waiting) return;
   counted = Date.now();
+  waiting = here;
   document.dispatchEvent(new CustomEvent("overview", { detail: await ask("GET", "/v1/overview?limit=1") }));
 }
 
@@ -103,7 +105,7 @@ async function follow() {
 }
 
 const KEYS = [["j k", "next and previous item"], ["Enter", "open the run"], ["a", "answer"], ["p r", "pause, resume"], ["x", "abort; press again to confirm"],
-  ["d", "dismiss"], ["/", "search"], ["g then i", "inbox"], ["g then r", "runs"], ["g then f", "fleet, where there are workers"], ["Esc", "leave a field, close a window"], ["?", "these keys"]];
+  ["d", "dismiss"], ["c", "copy the command"], ["1 to 9", "go to an answer that is offered"], ["/", "search"], ["g then i", "inbox"], ["g then r", "runs"], ["g then f", "fleet, where there are workers"], ["Esc", "leave a field, close a window"], ["?", "these keys"]];
 
 const help = () => dialog("Keys", facts(KEYS));
 
@@ -118,7 +120,7 @@ function move(by) {
 // What a letter does to the item that has the focus, else to the page.
 function act(letter) {
   const item = document.activeElement.closest?.("[data-item]") ?? byId("main");
-  const action = { p: "pause", r: "resume", x: "abort", d: "dismiss" }[letter];
+  const action = { p: "pause", r: "resume", x: "abort", d: "dismiss", c: "command" }[letter];
   const label = { p: "Pause", r: "Resume", x: "Abort" }[letter];
   const buttons = [...item.querySelectorAll("button")];
   const found = buttons.find((one) => one.dataset.action === action) ?? buttons.find((one) => (one.dataset.label ?? one.textContent) === label);
@@ -146,7 +148,8 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "?") help();
   else if (event.key === "/") (document.querySelector("main input[type=search]"))?.focus();
   else if (event.key === "a") (item ?? byId("main")).querySelector("[data-item] .line input, .line input")?.focus();
-  else if ("prxd".includes(event.key)) act(event.key);
+  else if ("prxdc".includes(event.key)) act(event.key);
+  else if (/^[1-9]$/.test(event.key)) (item ?? byId("main")).querySelectorAll(".option")[event.key - 1]?.focus();
   else if (event.key === "Enter" && document.activeElement === item) item.querySelector("a[href]")?.click();
   else return;
   event.preventDefault();

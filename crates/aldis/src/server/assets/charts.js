@@ -56,7 +56,7 @@ const SHORTEST = 1000;
 const HINT = "Every part opens its why. Zoom with + and −, or the wheel with Ctrl.";
 const EDGE = 48;
 // How wide a letter of a label is, about.
-const LETTER = 7;
+const LETTER = 6.5;
 
 const cut = (text, most) => text.length > most ? `${text.slice(0, most - 1)}…` : text;
 
@@ -227,8 +227,19 @@ export class Timeline {
   }
 }
 
-const NODE = { letters: 26, width: 232, height: 58, gapX: 56, gapY: 16 };
+const NODE = { letters: 26, lines: 2, width: 232, height: 74, gapX: 56, gapY: 14 };
 const TASK_MARKS = { complete: "✔", failed: "✘", "awaiting-guidance": "?", blocked: "!", pending: "○" };
+
+// A title in lines; what is too long for them is cut.
+function wrapped(text) {
+  const lines = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && (lines.length === NODE.lines || last.length + word.length < NODE.letters)) lines.push(`${lines.pop()} ${word}`);
+    else lines.push(word);
+  }
+  return lines.map((line) => cut(line, NODE.letters));
+}
 
 // The graph of a plan: from left to right, whoever waits stands right of what it waits for. The critical
 // path is drawn thick.
@@ -256,11 +267,13 @@ export function graph(tasks, open) {
     const title = task.title || task.task;
     const findings = task.findings.filter((one) => one.status === "open").length;
     const note = [words(task.status), task.round ? `round ${task.round}` : null, findings ? `${findings} open` : null].filter(Boolean).join(" · ");
+    const lines = wrapped(title);
+    const top = y + (lines.length > 1 ? 23 : 31);
     const node = draw("g", { class: `node ${task.status}${task.critical ? " critical" : ""}`, role: "button", tabindex: "0",
-      "data-task": task.task, "aria-label": `${title}: ${note}` },
+      "data-task": task.task, "aria-label": `${lines.join(" ")}: ${note}` },
     draw("rect", { x, y, width: NODE.width, height: NODE.height, rx: 8 }),
-    draw("text", { x: x + 12, y: y + 24, class: "title" }, cut(title, NODE.letters)),
-    draw("text", { x: x + 12, y: y + 44, class: "note" }, `${TASK_MARKS[task.status] ?? "●"} ${note}`),
+    lines.map((line, at) => draw("text", { x: x + 12, y: top + 17 * at, class: "title" }, `${line} `)),
+    draw("text", { x: x + 12, y: top + 17 * lines.length + 3, class: "note" }, `${TASK_MARKS[task.status] ?? "●"} ${note}`),
     draw("title", null, `${title} (${task.task}): ${note}`));
     node.addEventListener("click", () => open(task));
     node.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(task); } });

@@ -153,10 +153,18 @@ export function sync(place, rows, build) {
   }
 }
 
+// Our own sentences have commands between backticks; what others said stays as it is.
+const OWN = ["next", "to allow it"];
+const ticked = (text) => text.split("`").map((part, at) => at % 2 ? make("code", null, part) : part);
+
+// A label and what belongs to it.
+const fact = (name, value) => make("div", null, make("dt", null, name),
+  make("dd", null, OWN.includes(name) && typeof value === "string" ? ticked(value) : value));
+
 // Labels and what belongs to them.
 export const facts = (rows, attributes) => make("dl", attributes, rows
   .filter(([, value]) => value !== null && value !== undefined && value !== "")
-  .map(([name, value]) => make("div", null, make("dt", null, name), make("dd", null, value))));
+  .map(([name, value]) => fact(name, value)));
 
 // A window above the page, closed by Escape.
 export function dialog(title, ...children) {

@@ -20,13 +20,9 @@ export function bar(percent) {
     make("progress", { max: "100", value: String(percent), "aria-label": `progress: ${percent} %` }), ` ${percent} %`);
 }
 
-// How many tasks are where.
-function tally(tasks) {
-  const all = Object.values(tasks).reduce((sum, count) => sum + count, 0);
-  if (!all) return null;
-  const rest = Object.entries(tasks).filter(([state]) => state !== "complete");
-  return [`${tasks.complete ?? 0} of ${all} tasks`, ...rest.map(([state, count]) => `${count} ${words(state)}`)].join(", ");
-}
+// How many tasks are where; how many are complete is said beside it.
+const tally = (tasks) => Object.entries(tasks).filter(([state]) => state !== "complete")
+  .map(([state, count]) => `${count} ${words(state)}`).join(", ");
 
 function running(run) {
   return make("li", { class: `card run ${run.tone}`, "data-item": "", "data-run": run.run, tabindex: "-1", "aria-label": run.title },
@@ -35,8 +31,7 @@ function running(run) {
       make("p", null, make("span", { class: run.tone }, run.status), run.detail,
         run.deadline ? [", ", deadline(run.deadline)] : null),
       make("p", { class: "dim" }, where(run))),
-    make("div", { class: "how" }, sparkline(run.activity), bar(run.progress),
-      make("p", { class: "dim" }, tally(run.tasks) ?? (run.phase ? `phase ${run.phase}` : null))),
+    make("div", { class: "how" }, sparkline(run.activity), bar(run.progress), make("p", { class: "dim" }, tally(run.tasks))),
     make("dl", { class: "figures" },
       make("div", null, make("dt", null, "cost"), make("dd", null, cost(run) ?? "–")),
       make("div", null, make("dt", null, "elapsed"), make("dd", null, lasting(run.began))),

@@ -99,11 +99,12 @@ export class RunPage {
     const answer = await ask("GET", `${runPath(this.run)}/details`);
     const { card, needs, story, receipts } = answer;
     this.title = card.title;
+    this.waiting = needs.length;
     sync(this.head, [["head", [card.title, card.status, card.detail, card.tone, card.host, card.machine]]], () => this.heading(card));
     sync(this.controls, [["controls", [card.active, card.status === GONE, card.status.startsWith("paused"), card.machine]]], () => this.verbs(card));
-    this.tell.hidden = !card.active || card.machine === "turns" || card.status === GONE;
-    this.figures.replaceChildren(this.kpis(card));
-    // Beside the story they would push down what one came for.
+    this.tell.hidden = this.tab === "journal" || !card.active || card.machine === "turns" || card.status === GONE;
+    // Beside the story these would push down what one came for.
+    this.figures.replaceChildren(this.tab === "story" ? this.kpis(card) : "");
     sync(this.needs, this.tab === "story" ? needs.map((one) => [one.id, one]) : [], (one) => item(one, { own: true }));
     sync(this.tabs, [["tabs", [card.machine, this.tab === "story" ? 0 : needs.length]]], () => this.links(card, needs.length));
     if (this.tab === "output" && !this.output) {
@@ -142,7 +143,7 @@ export class RunPage {
   kpis(card) {
     const took = card.ended ? span((Date.parse(card.ended) - Date.parse(card.began)) / 1000) : lasting(card.began);
     return make("dl", { class: "kpis" }, [
-      ["progress", bar(card.progress)], ["cost", cost(card)], ["tokens", card.tokens ? short(card.tokens) : null],
+      ["progress", card.state === "done" ? null : bar(card.progress)], ["cost", cost(card)], ["tokens", card.tokens ? short(card.tokens) : null],
       [card.active ? "elapsed" : "took", took], ["phase", card.phase],
       [card.active ? "active" : "ended", since(card.ended ?? card.last_activity)],
       ["turn", card.deadline ? deadline(card.deadline) : null],
@@ -165,7 +166,7 @@ export class RunPage {
     parts.plan.show(story.plan, (tasks) => this.plan(tasks));
     if (card.machine === "turns") this.channel(story);
     parts.claims.show(story.claims, (claims) => make("ol", { class: "claims" }, [...claims].reverse().map((claim) => this.claim(claim))));
-    this.proof(story, receipts);
+    this.proof(story, receipts, card.active);
     parts.questions.show(story.questions, (questions) => make("ol", { class: "claims" }, [...questions].reverse().map((one) =>
       make("li", null, make("p", { class: "words", tabindex: "0" }, one.text), make("p", { class: "dim" }, clock(one.at), " ",
         one.answer ? ["answered: ", make("span", { class: "answer" }, one.answer)] : one.answered ? `answered at ${clock(one.answered)}` : "open")))));
@@ -186,9 +187,9 @@ export class RunPage {
   }
 
   // What the last claims rest on, the receipts of what is done, and all checks that were run.
-  proof({ proof, timeline }, receipts) {
+  proof({ proof, timeline }, receipts, active) {
     const checks = timeline.lanes.flatMap((lane) => lane.spans.filter((part) => part.kind === "check")
-      .map((part) => ({ ...part, label: lane.label, end: lane.marks.find((one) => one.at === part.to) })));
+      .map((part) => ({ ...part, label: lane.label, end: lane.marks.find((one) => one.at === part.to), open: active && part.to === timeline.to })));
     this.parts.proof.show(proof.length + receipts.length + checks.length ? { proof, receipts, checks } : null, () => [
       proof.map((one) => this.proved(one)),
       receipts.length ? [make("h3", null, "Receipts"), make("ul", { class: "plain" }, [...receipts].reverse().map((one) => make("li", null,
@@ -218,7 +219,7 @@ export class RunPage {
       make("thead", null, make("tr", null, ["Check", "When", "Took", "Result"].map((name) => make("th", { scope: "col" }, name)))),
       make("tbody", null, checks.map((check) => make("tr", null, make("td", null, check.label),
         make("td", null, clock(check.from)), make("td", null, brief(Date.parse(check.to) - Date.parse(check.from))),
-        make("td", { class: check.end?.kind }, check.end ? [mark(check.end.kind === "good" ? "good" : "bad"), ` ${check.end.kind === "good" ? "passed" : "failed"} `] : "running ",
+        make("td", { class: check.end?.kind }, check.end ? [mark(check.end.kind === "good" ? "good" : "bad"), ` ${check.end.kind === "good" ? "passed" : "failed"} `] : check.open ? "running " : "no result ",
           check.end?.decision ? button("Why", () => whyOf(this.run, check.end.decision), { class: "quiet", "aria-label": `Why: check at ${clock(check.from)}` }) : null)))));
   }
 

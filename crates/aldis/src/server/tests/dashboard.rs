@@ -97,6 +97,8 @@ async fn an_overview_says_what_needs_somebody_what_runs_and_what_ended() {
         let mut found = [names(&got["active"]), names(&got["ended"])].concat();
         found.sort();
         assert_eq!(found, want, "{query}");
+        // What needs a person does not hang on what is looked at.
+        assert_eq!(got["needs"], all["needs"], "{query}");
     }
     // What is dismissed is gone, on every screen.
     let item = &all["needs"][1];
@@ -114,6 +116,9 @@ async fn those_that_ended_come_in_pages_without_gaps() {
             [json!({ "event": "begin" }), json!({ "event": "launch_failed", "what": "no" })];
         run(&bench, &format!("r{number:02}"), &format!("task {}", number % 5), &failed);
     }
+    // All of them need a person, on a page of any length.
+    let needs = bench.get("/v1/overview?limit=1").await.json()["needs"].as_array().unwrap().len();
+    assert_eq!(needs, 25);
     for (query, want) in [("", 25), ("&q=task%203", 5)] {
         let (mut found, mut after) = (Vec::new(), String::new());
         loop {

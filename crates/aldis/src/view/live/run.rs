@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aldis_machine::proof::{Check, CheckResult};
-use aldis_machine::run::{AgentExit, Ending, Notice, Rule, State, Status, Usage};
+use aldis_machine::run::{Ending, Notice, Rule, State, Status, Usage};
 use aldis_machine::stagnation::Level;
 use aldis_machine::{Decision, Machine as _};
 use aldis_signal::redact::redact;
@@ -21,8 +21,9 @@ use super::status_line::{count, status_line};
 use super::tools::{ToolCall, within};
 use super::{End, OutputOptions, RunOutput};
 use crate::view::display;
+use crate::view::ending::{ended_remedy, ending_reason, ending_words};
 use crate::view::paint::Tone;
-use crate::view::run_view::{ended_remedy, ending_words, run_refusal, run_status};
+use crate::view::run_view::{run_refusal, run_status};
 use crate::view::show::spent;
 use crate::view::time::{counted, rough};
 use crate::view::wire::live::{About, LiveEvent};
@@ -339,7 +340,7 @@ impl RunReporter {
         (commits, branch): (usize, Option<String>),
     ) {
         let run = self.output.run.clone();
-        let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
+        let why = ending_reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
         let next = ended_remedy(&run, state, ending);
         let verified = ending == Ending::Done && state.setup().config.has_check();
@@ -399,26 +400,4 @@ fn excerpt(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
-}
-
-/// Why it ended, in the agent's own words where there are any.
-fn reason(state: &State, ending: Ending) -> Option<String> {
-    let said = |meaning: Meaning| {
-        let last = state.signals().iter().rfind(|signal| signal.meaning == meaning)?;
-        last.text.as_deref()
-    };
-    let text = match (ending, state.last_exit()) {
-        (Ending::Crashed, _) if state.host_error().is_some() => state.host_error(),
-        (Ending::NeedsHuman, _) => state.question().map(|question| &*question.text),
-        (Ending::Blocked, _) => said(Meaning::Blocked),
-        (Ending::Failed, _) => said(Meaning::Failed),
-        (Ending::Crashed, Some(AgentExit { code: Some(code), .. })) if *code != 0 => {
-            return Some(format!("the agent exited with code {code}"));
-        }
-        (Ending::Crashed, Some(AgentExit { signal: Some(signal), .. })) => {
-            return Some(format!("the agent was ended by signal {signal}"));
-        }
-        _ => None,
-    };
-    text.map(|text| display::excerpt(&redact(text), REASON_MAX))
 }

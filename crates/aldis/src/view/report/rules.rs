@@ -85,15 +85,7 @@ const WORKS: &[&str] = &[
 ];
 
 /// A check runs from here.
-const CHECKS: &[&str] = &[
-    "delivery/check-started",
-    "delivery/files-pinned",
-    "delivery/merge-started",
-    "phases/check-started",
-    "run/check-started",
-    "run/files-compared",
-    "run/files-pinned",
-];
+const CHECKS: &[&str] = &["delivery/check-started", "phases/check-started", "run/check-started"];
 
 /// Nobody works from here, and something is waited for.
 const WAITS: &[&str] = &[
@@ -162,6 +154,8 @@ const ENDS: &[&str] = &[
     "delivery/expert-advised",
     "delivery/file-granted",
     "delivery/file-wait-over",
+    "delivery/files-pinned",
+    "delivery/merge-started",
     "delivery/resumed",
     "delivery/review-passed",
     "delivery/task-incomplete",
@@ -170,6 +164,8 @@ const ENDS: &[&str] = &[
     "phases/allowed-while-paused",
     "phases/session-ended",
     "run/crash-wait-over",
+    "run/files-compared",
+    "run/files-pinned",
     "run/iteration-ended",
     "run/limit-over",
     "run/recovered",

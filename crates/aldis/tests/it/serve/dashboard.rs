@@ -92,10 +92,15 @@ impl Stage {
 
     /// Starts a supervised agent that follows a script.
     fn run(&mut self, task: &str, rounds: &[&str]) {
+        self.run_with(task, &[], rounds);
+    }
+
+    fn run_with(&mut self, task: &str, options: &[&str], rounds: &[&str]) {
         let rounds: Vec<_> =
             rounds.iter().map(|steps| format!("[[round]]\ndo = [{steps}]\n")).collect();
         self.write("script.toml", &format!("voice = \"claude-stream\"\n{}", rounds.concat()));
-        self.start(&["run", "--task", task, "--", &scripted_agent(), "script.toml"]);
+        let agent = scripted_agent();
+        self.start(&[&["run", "--task", task], options, &["--", &agent, "script.toml"]].concat());
     }
 
     fn deliver(&mut self) {

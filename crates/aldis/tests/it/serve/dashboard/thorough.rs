@@ -206,8 +206,60 @@ fn what_a_claim_rests_on_is_shown_with_its_receipt() {
     for words in ["accepted", "test -e checked", "passed"] {
         browser.wait_until(&proved(words));
     }
-    browser.wait_for(&["Receipts", "1 of 1 checks passed", "aldis proof verify"]);
+    // What was done to compare files is no check.
+    let all = ["Receipts", "1 of 1 checks passed", "aldis proof verify", "All checks so far (2)"];
+    browser.wait_for(&all);
     browser.picture("run-proof.png");
+}
+
+#[test]
+fn the_inbox_is_worked_by_keys_alone() {
+    let mut stage = Stage::new();
+    let Some(mut browser) = Browser::open(&stage.server.link) else { return };
+    mark(&mut browser);
+    let done = "{ say = '<chorus>COMPLETE</chorus>' }";
+    let once = ["--verify", "false", "--max-iterations", "1"];
+    stage.run_with("Make the tests pass", &once, &[done]);
+    browser.wait_for(&["Limit used up"]);
+    let to_inbox = |browser: &mut Browser| {
+        browser.press("g");
+        browser.press("i");
+        browser.wait_until("document.body.dataset.ready === '/inbox'");
+    };
+    let to_first = |browser: &mut Browser| {
+        browser.press("Escape");
+        browser.press("j");
+        browser.wait_until("document.activeElement.matches('.item')");
+    };
+    to_inbox(&mut browser);
+    // Why it ended is said before anything else, and what to do about it is a key away.
+    browser.wait_for(&["iterations used up (iteration 1 of 1). Last claim: the check failed"]);
+    to_first(&mut browser);
+    browser.press("c");
+    let copy = "document.activeElement.getAttribute('aria-label')?.startsWith('Copy: aldis run --continue ')";
+    browser.wait_until(copy);
+    browser.press("d");
+    browser.wait_for(&["Nothing needs you."]);
+    let ask = |question: &str| format!("{{ say = '<chorus>NEEDS_HUMAN: {question}</chorus>' }}");
+    // The agent of this project has had its first round.
+    stage.run("Drop the endpoint", &[done, &ask("keep or drop?"), &ask("really?"), done]);
+    browser.wait_for(&["keep or drop?"]);
+    to_first(&mut browser);
+    browser.press("Enter");
+    browser.wait_until("location.pathname.startsWith('/runs/') && document.body.dataset.ready === location.pathname");
+    to_inbox(&mut browser);
+    browser.wait_for(&["keep or drop?"]);
+    to_first(&mut browser);
+    browser.press("a");
+    browser.type_in("Drop it.");
+    browser.press("Enter");
+    browser.wait_for(&["really?"]);
+    to_first(&mut browser);
+    browser.press("x");
+    browser.wait_for(&["press again to confirm"]);
+    browser.press("x");
+    browser.wait_for(&["Nothing needs you."]);
+    assert_not_reloaded(&mut browser);
 }
 
 #[test]
@@ -248,6 +300,9 @@ fn tasks_are_seen_by_state_round_and_finding() {
         stage.let_through(gate);
     }
     browser.wait_until("document.querySelectorAll('.tasks [data-state=complete]').length === 2");
+    // What began first is the first row.
+    let rows = "[...document.querySelectorAll('.timeline .label title')].map((one) => one.textContent).join()";
+    browser.wait_until(&format!("{rows}.startsWith('CSV writer,Describe the format')"));
     browser
         .wait_until("document.querySelector('.head .good:not(.mark)')?.textContent === 'complete'");
     stage.assert_success();
