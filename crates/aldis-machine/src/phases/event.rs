@@ -178,6 +178,9 @@ pub struct Stop {
     /// How far the transcript has been read, in the shell's own form.
     #[serde(default, alias = "heard_to", skip_serializing_if = "Option::is_none")]
     pub read_cursor: Option<String>,
+    /// How many milliseconds the hook had taken until it knew all this. For operators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
     /// A new run token, should one be needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh_token: Option<String>,
