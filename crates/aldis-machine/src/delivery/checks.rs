@@ -172,8 +172,12 @@ impl State {
             Acceptance::Refused => self.back_from_checks(no, &because, seen),
             Acceptance::Asks => {
                 let name = self.at(no).name();
+                let ready = match self.run.config.proof.checks.is_empty() {
+                    true => format!("The work on {name} is ready"),
+                    false => format!("The checks of {name} passed"),
+                };
                 let new = NewQuestion::new(Rule::AcceptanceAsked, because.clone())
-                    .asking(format!("The checks of {name} passed, but {because}. Accept it?"))
+                    .asking(format!("{ready}, but {because}. Accept it?"))
                     .seen(seen);
                 let new = NewQuestion { options: &["accept", "fail"], ..new };
                 self.ask(QuestionSubject::Acceptance { task: no }, new);

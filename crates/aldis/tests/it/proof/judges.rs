@@ -15,11 +15,11 @@ developer)
 critic) say="REVIEW_PASSED: $ALDIS_TASK" ;;
 auditor) say="AUDIT_PASSED: $ALDIS_TASK" ;;
 esac
-echo '{"type":"system","subtype":"init","session_id":"s1","cwd":"/","tools":[],"model":"m"}'
-echo '{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"cargo test"}}]},"session_id":"s1"}'
-echo '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"118 passed"}]},"session_id":"s1"}'
-printf '%s\n' "{\"type\":\"assistant\",\"message\":{\"id\":\"m2\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"$say\"}]},\"session_id\":\"s1\"}"
-printf '%s\n' "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"$say\",\"session_id\":\"s1\"}"
+echo '{"type":"system","subtype":"init","session_id":"s1","cwd":".","tools":["Bash"],"mcp_servers":[],"model":"scripted","permissionMode":"default"}'
+echo '{"type":"assistant","message":{"id":"m1","type":"message","role":"assistant","model":"scripted","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"cargo test"}}]},"parent_tool_use_id":null,"session_id":"s1"}'
+echo '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"118 passed"}]},"parent_tool_use_id":null,"session_id":"s1"}'
+printf '%s\n' "{\"type\":\"assistant\",\"message\":{\"id\":\"m2\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"scripted\",\"content\":[{\"type\":\"text\",\"text\":\"$say\"}]},\"parent_tool_use_id\":null,\"session_id\":\"s1\"}"
+echo '{"type":"result","subtype":"success","is_error":false,"result":"","session_id":"s1"}'
 "#;
 
 /// A judge that refuses once, and then answers so.
@@ -72,12 +72,13 @@ fn a_judge_refuses_what_its_checks_accept() {
         assert_eq!(stage.asked(), 2, "{machine}: {}", done.text());
         let refused = stage.decisions(refusal);
         assert_eq!(refused.len(), 1, "{machine}: {}", done.text());
-        let evidence = refused[0]["evidence"].to_string();
-        for part in ["refuse ($0.0200): src.txt has no test", "proof/opinion-refused"] {
-            assert!(evidence.contains(part), "{machine}: {evidence}");
-        }
+        let evidence = refused[0]["evidence"].as_array().unwrap();
+        let opinion = evidence.iter().find(|seen| seen["what"] == "opinion").unwrap();
+        assert_eq!(opinion["quote"], "refuse ($0.0200): \"src.txt has no test\"", "{machine}");
+        let finding = evidence.iter().find(|seen| seen["what"] == "finding").unwrap();
+        assert_eq!(finding["reason"], "proof/opinion-refused", "{machine}");
         let given = stage.decisions(&format!("{machine}/opinion-given"));
-        assert_eq!(given[1]["because"], "accept ($0.0100): fine", "{machine}");
+        assert_eq!(given[1]["because"], "accept ($0.0100): \"fine\"", "{machine}");
         let question = stage.question(1);
         assert_eq!(question["checks"][0]["status"], "passed", "{question}");
         assert_eq!(question["tool_results"][0]["output"], "118 passed", "{question}");
@@ -97,8 +98,9 @@ fn a_judge_that_fails_counts_for_nothing() {
         let stage = Stage::judged("echo no key >&2; exit 3");
         let done = stage.aldis(command);
         assert_eq!(done.code, 0, "{}", done.text());
-        let because = stage.decisions(end)[0]["because"].to_string();
-        let reason = "there is no second opinion: it failed with exit code 3: no key";
+        let decided = stage.decisions(end);
+        let because = decided[0]["because"].as_str().unwrap();
+        let reason = "there is no second opinion: \"it failed with exit code 3: no key\"";
         assert!(because.contains(reason), "{because}");
     }
 }
