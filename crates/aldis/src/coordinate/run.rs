@@ -386,8 +386,7 @@ impl Conduct for RunConduct<'_> {
                 let exited = Event::Exited(AgentExit { code, signal, output });
                 coordinator::advance_together(core, self, vec![exited], session.as_slice())
             }
-            Work::Check(judge) if judge.judges => self.judged(core, judge.opinion(now, exit)),
-            Work::Check(check) => self.checked(core, check.finish(now, exit)),
+            Work::Check(check) => self.check_over(core, *check, exit),
         }
     }
 

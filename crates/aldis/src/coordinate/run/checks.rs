@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aldis_engine::note;
 use aldis_machine::proof::{Check, CheckResult, Opinion, Stage};
-use aldis_machine::run::{Event, State, Status};
+use aldis_machine::run::{Event, Exit, State, Status};
 
 use super::RunConduct;
 use super::job::Work;
@@ -93,6 +93,19 @@ impl RunConduct<'_> {
                 Ok(())
             }
             Err(result) => self.checked(core, *result),
+        }
+    }
+
+    /// A check or a judge has ended with everything it started.
+    pub(super) fn check_over(
+        &mut self,
+        core: &mut Core<'_, State>,
+        running: RunningCheck,
+        exit: Exit,
+    ) -> Result<(), CommandError> {
+        match running.judges {
+            true => self.judged(core, running.opinion(core.now(), exit)),
+            false => self.checked(core, running.finish(core.now(), exit)),
         }
     }
 
