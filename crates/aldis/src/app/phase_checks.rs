@@ -15,7 +15,7 @@ use aldis_process::LeaseHolder;
 use aldis_store::{PartChange, RunId, Store};
 
 use crate::agents::git::Git;
-use crate::coordinate::judge::{self, Subject};
+use crate::coordinate::judge::{self, JudgeSubject};
 use crate::error::CommandError;
 use crate::hosts::hook::checks::{CHECKER, Checker};
 use crate::hosts::hook::{fresh_token, live};
@@ -45,7 +45,7 @@ pub(crate) struct CheckPlace {
 
 /// What a judge is asked about.
 #[derive(Default)]
-struct Claimed<'a> {
+struct ClaimUnderCheck<'a> {
     task: &'a str,
     /// What is claimed, as a clause.
     clause: String,
@@ -60,7 +60,7 @@ impl CheckPlace {
         config: &Config,
         (proof, first): (&mut Proof, Step),
         pins: &mut Option<Pins>,
-        claimed: &Claimed<'_>,
+        claimed: &ClaimUnderCheck<'_>,
     ) -> Result<(), CommandError> {
         let clean = CleanPlace { directory: self.state.join("checks").join(self.run.as_str()) };
         let most = config.timeout.map_or(CHECK_MAX, Duration::from_secs);
@@ -88,9 +88,9 @@ impl CheckPlace {
                 }
                 Step::Ask => {
                     let command = config.judge.clone().unwrap_or_default();
-                    let Claimed { task, clause, transcript } = claimed;
+                    let ClaimUnderCheck { task, clause, transcript } = claimed;
                     let transcripts = transcript.iter().map(|it| it.to_path_buf()).collect();
-                    let subject = Subject { task, claim: clause.clone(), proof, transcripts };
+                    let subject = JudgeSubject { task, claim: clause.clone(), proof, transcripts };
                     let launch = judge::launch(&command, (&self.run, &place), &subject);
                     proof.on_opinion(config, &judge::ask(&command, &launch))
                 }
@@ -110,7 +110,7 @@ impl CheckPlace {
     pub(crate) fn begin(&self, config: &Config) -> Result<(Proof, Vec<PartChange>), CommandError> {
         let (mut proof, mut pins) = (Proof::default(), None);
         let first = proof.begin_start(config, self.look().and_then(|claim| claim.commit));
-        self.perform(config, (&mut proof, first), &mut pins, &Claimed::default())?;
+        self.perform(config, (&mut proof, first), &mut pins, &ClaimUnderCheck::default())?;
         let verdict = proof.start().and_then(|round| round.verdict.as_ref());
         if let Some(verdict) = verdict.filter(|it| it.acceptance == Acceptance::Refused) {
             return Err(CommandError::new(verdict.because())
@@ -159,7 +159,7 @@ pub(crate) fn check(
     let claim = Claim { base, ..place.look().unwrap_or_default() };
     let first = proof.begin_claim(&config, claim);
     let clause = run.state().checks().claim.as_ref().map(CheckedClaim::clause).unwrap_or_default();
-    let claimed = Claimed { task: run.state().task(), clause, transcript };
+    let claimed = ClaimUnderCheck { task: run.state().task(), clause, transcript };
     place.perform(&config, (&mut proof, first), &mut pins, &claimed)?;
     let notes = pins.map(|pins| note(PINS, &pins)).transpose()?;
     reported.store(true, Ordering::SeqCst);

@@ -8,7 +8,7 @@ use aldis_machine::run::Exit;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
-use super::judge::{self, Subject};
+use super::judge::{self, JudgeSubject};
 use super::world::{JobId, OutputStream, World};
 use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::proof::checks;
@@ -62,7 +62,7 @@ impl RunningCheck {
         world: &mut dyn World,
         (job, run): (JobId, &RunId),
         (command, place): (&str, &Path),
-        subject: &Subject<'_>,
+        subject: &JudgeSubject<'_>,
     ) -> Result<Self, Opinion> {
         let launch = judge::launch(command, (run, place), subject);
         let recorder = Recorder::new(Check::unnamed(command));

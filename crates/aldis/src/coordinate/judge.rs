@@ -19,7 +19,7 @@ use aldis_transcript::{Format, Output, Reader, detect};
 
 use crate::agents::command::{JobLaunch, Program};
 use crate::agents::output_log::LoggedAgent;
-use crate::proof::checks::{self, Ended};
+use crate::proof::checks::{self, AttendedProcess};
 use crate::proof::record::Recorder;
 use crate::receipts::{judged_changes, judged_checks};
 use crate::view::wire::judge::{JudgeAnswer, JudgeQuestion, JudgeWord, JudgedCheck, JudgedTool};
@@ -38,7 +38,7 @@ const WHAT_MAX: usize = 2_000;
 const PIECE: usize = 256 * 1024;
 
 /// What a claim is about, as its machine knows it.
-pub(crate) struct Subject<'a> {
+pub(crate) struct JudgeSubject<'a> {
     /// What was asked of the agent.
     pub(crate) task: &'a str,
     /// What it claims, as a clause.
@@ -60,7 +60,7 @@ pub(super) fn logs(state: &Path, run: &RunId, agent: &LoggedAgent) -> Vec<PathBu
 pub(crate) fn launch(
     command: &str,
     (run, place): (&RunId, &Path),
-    subject: &Subject<'_>,
+    subject: &JudgeSubject<'_>,
 ) -> JobLaunch {
     let round = subject.proof.round();
     let outputs = round.into_iter().flat_map(|round| &round.results);
@@ -93,7 +93,7 @@ pub(crate) fn launch(
 pub(crate) fn ask(command: &str, launch: &JobLaunch) -> Opinion {
     let mut recorder = Recorder::new(Check::unnamed(command));
     match checks::attend(launch, &mut recorder, JUDGE_MAX) {
-        Ok(Ended { exit, timed_out, took_ms }) => {
+        Ok(AttendedProcess { exit, timed_out, took_ms }) => {
             opinion(recorder, |recorder| recorder.finish(exit, timed_out, took_ms, None))
         }
         Err(failed) => opinion(recorder, |recorder| recorder.not_started(&failed.what)),

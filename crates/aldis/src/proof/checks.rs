@@ -31,7 +31,7 @@ pub(crate) fn run(run: &RunId, check: &Check, place: &Path, most: Duration) -> C
         run: run.clone(),
         worker: None,
     };
-    let Ended { exit, timed_out, took_ms } = match attend(&launch, &mut recorder, most) {
+    let AttendedProcess { exit, timed_out, took_ms } = match attend(&launch, &mut recorder, most) {
         Ok(ended) => ended,
         Err(failed) => return recorder.not_started(&failed.what),
     };
@@ -40,7 +40,7 @@ pub(crate) fn run(run: &RunId, check: &Check, place: &Path, most: Duration) -> C
 }
 
 /// How a process ended.
-pub(crate) struct Ended {
+pub(crate) struct AttendedProcess {
     pub(crate) exit: Exit,
     pub(crate) timed_out: bool,
     pub(crate) took_ms: u64,
@@ -56,7 +56,7 @@ pub(crate) fn attend(
     launch: &JobLaunch,
     recorder: &mut Recorder,
     most: Duration,
-) -> Result<Ended, StartFailure> {
+) -> Result<AttendedProcess, StartFailure> {
     let started = launch.start()?;
     let clock = SteadyClock::start();
     let (began, mut exit, mut closed) = (clock.now(), None, false);
@@ -80,7 +80,7 @@ pub(crate) fn attend(
         signal: exit.signal,
     });
     let took_ms = u64::try_from(clock.now().since(began).as_millis()).unwrap_or(u64::MAX);
-    Ok(Ended { exit, timed_out, took_ms })
+    Ok(AttendedProcess { exit, timed_out, took_ms })
 }
 
 /// Removes the report of an earlier run: what a check does not write must not count.

@@ -201,7 +201,7 @@ impl Seen {
                 let decided = engine.store().decisions_of(&event.run, revision)?;
                 let rule = decided.last().and_then(|last| rule(&last.body));
                 metrics.stop(&rule.unwrap_or_else(|| "none".to_owned()));
-                let took = parsed::<Stopped>(event).and_then(|stopped| stopped.took_ms);
+                let took = parsed::<HookTiming>(event).and_then(|stopped| stopped.took_ms);
                 took.map(Duration::from_millis).iter().for_each(|took| metrics.hook(*took));
             }
             (_, "check_ended") => {
@@ -231,7 +231,7 @@ impl Seen {
 
 /// What a hook said of itself.
 #[derive(Deserialize)]
-struct Stopped {
+struct HookTiming {
     #[serde(default)]
     took_ms: Option<u64>,
 }

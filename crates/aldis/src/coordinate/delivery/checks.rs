@@ -14,7 +14,7 @@ use crate::agents::output_log::LoggedAgent;
 use crate::coordinate::checking::RunningCheck;
 use crate::coordinate::conduct::{Conduct as _, Performed};
 use crate::coordinate::coordinator::{self, Core};
-use crate::coordinate::judge::{self, Subject};
+use crate::coordinate::judge::{self, JudgeSubject};
 use crate::coordinate::world::{Control, JobId, RepositoryRequest};
 use crate::error::CommandError;
 use crate::proof::inspect::{InspectRequest, Inspected};
@@ -151,7 +151,7 @@ impl DeliveryConduct<'_> {
         let transcripts = last.map(|it| judge::logs(&self.plan.state, &run, &it));
         let transcripts = transcripts.unwrap_or_default();
         let claim = format!("the work on {id} is ready");
-        let subject = Subject { task: &text, claim, proof: &proof, transcripts };
+        let subject = JudgeSubject { task: &text, claim, proof: &proof, transcripts };
         Some(RunningCheck::ask(core.world(), (job, &run), (&command, place), &subject))
     }
 

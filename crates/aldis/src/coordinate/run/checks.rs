@@ -12,7 +12,7 @@ use crate::agents::output_log::LoggedAgent;
 use crate::coordinate::checking::RunningCheck;
 use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::{self, Core};
-use crate::coordinate::judge::{self, Subject};
+use crate::coordinate::judge::{self, JudgeSubject};
 use crate::coordinate::world::{RepositoryRequest, Ticket};
 use crate::error::CommandError;
 use crate::proof::inspect::{InspectRequest, Inspected};
@@ -135,7 +135,7 @@ impl RunConduct<'_> {
         let (task, proof) = (state.setup().task.clone(), state.proof().clone());
         let transcripts = judge::logs(&self.plan.state, core.id(), &LoggedAgent::default());
         let claim = "the task is done".to_owned();
-        let subject = Subject { task: &task, claim, proof: &proof, transcripts };
+        let subject = JudgeSubject { task: &task, claim, proof: &proof, transcripts };
         let (job, run) = (core.new_job(), core.id().clone());
         match RunningCheck::ask(core.world(), (job, &run), (&command, &place), &subject) {
             Ok(running) => {
