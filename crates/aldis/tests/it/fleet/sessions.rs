@@ -14,7 +14,7 @@ developer) echo "$ALDIS_AGENT" >> "$task.txt"; say="READY_FOR_REVIEW: $task";;
 critic)
     say="REVIEW_PASSED: $task"
     if [ "$task" = a ] && mkdir MARKS/reviewed 2>/dev/null; then
-        say="REVIEW_FAILED: a\\\\nIssues Found:\\\\n- a.txt:1: wrong"
+        say="REVIEW_FAILED: a\\nIssues Found:\\n- a.txt:1: wrong"
     fi;;
 auditor) say="AUDIT_PASSED: $task";;
 esac
