@@ -13,6 +13,7 @@ use aldis_store::{PartChange, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::any::{AnyHandle, each};
+use crate::call_queue::Kept;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::handle::{Handle, note};
@@ -172,31 +173,42 @@ impl<M: Machine> Handle<M> {
         calls
     }
 
-    /// Keeps a call. Returns the earlier record if it was delivered before.
-    fn keep_call(
+    /// Keeps calls, in one write. Returns of each the earlier record if it was delivered before.
+    fn keep_calls(
         &mut self,
         engine: &Engine,
         now: Timestamp,
-        record: &CallRecord,
-    ) -> Result<Option<CallRecord>, EngineError> {
-        let calls = self.calls();
-        if let Some(known) = calls.iter().find(|known| record.repeats(known)) {
-            return Ok(Some(known.clone()));
+        records: &[CallRecord],
+    ) -> Result<Vec<Kept>, EngineError> {
+        let mut calls = self.calls();
+        let (mut notes, mut kept) = (Vec::new(), Vec::new());
+        for record in records {
+            if let Some(known) = calls.iter().find(|known| record.repeats(known)) {
+                kept.push(Ok(Some(known.clone())));
+                continue;
+            }
+            if calls.iter().filter(|known| !known.taken).count() >= CALLS_MAX {
+                let what = format!("{CALLS_MAX} calls wait for the next stop of the agent");
+                kept.push(Err(EngineError::Invalid(what)));
+                continue;
+            }
+            // Of progress only the latest counts; the oldest that was taken over gives way.
+            let surplus = (calls.len() + 1).saturating_sub(CALLS_MAX);
+            let taken = calls.iter().filter(|known| known.taken).take(surplus);
+            let replaced = calls.iter().filter(|known| !known.taken && record.replaces(known));
+            let gone: Vec<String> = taken.chain(replaced).map(CallRecord::key).collect();
+            calls.retain(|known| !gone.contains(&known.key()));
+            // What came with it and is void already is not written at all.
+            notes.retain(|note| !matches!(note, PartChange::Set { key, .. } if gone.contains(key)));
+            notes.extend(gone.into_iter().map(|key| PartChange::Clear { key }));
+            notes.push(note(&record.key(), record)?);
+            calls.push(record.clone());
+            kept.push(Ok(None));
         }
-        let mut notes = vec![note(&record.key(), record)?];
-        let waiting = calls.iter().filter(|known| !known.taken);
-        if waiting.clone().count() >= CALLS_MAX {
-            let what = format!("{CALLS_MAX} calls wait for the next stop of the agent");
-            return Err(EngineError::Invalid(what));
+        if !notes.is_empty() {
+            self.set_notes(engine, now, notes)?;
         }
-        // Of progress only the latest counts.
-        let replaced = waiting.filter(|known| record.replaces(known));
-        notes.extend(replaced.map(|known| PartChange::Clear { key: known.key() }));
-        let surplus = (calls.len() + 1).saturating_sub(CALLS_MAX);
-        let taken = calls.iter().filter(|known| known.taken).take(surplus);
-        notes.extend(taken.map(|known| PartChange::Clear { key: known.key() }));
-        self.set_notes(engine, now, notes)?;
-        Ok(None)
+        Ok(kept)
     }
 }
 
@@ -211,7 +223,7 @@ impl Engine {
         Ok(each!(&any, handle => handle.claim_check()))
     }
 
-    /// Makes a call durable. Returns the earlier record if the host delivers it again: it counts once.
+    /// Makes a call durable, together with others that come at the same time. Returns the earlier record if the host delivers it again: it counts once.
     ///
     /// # Errors
     ///
@@ -222,9 +234,27 @@ impl Engine {
         run: &RunId,
         record: &CallRecord,
     ) -> Result<Option<CallRecord>, EngineError> {
-        // Whoever records calls at the same time waits here instead of trying again.
+        self.call_queue().keep(run, record, |records| match self.keep_calls(now, run, records) {
+            Ok(kept) => kept,
+            Err(error) if records.len() == 1 => vec![Err(error)],
+            // One by one, so that only the call at fault gets the error.
+            Err(_) => {
+                let alone = |record| self.keep_calls(now, run, std::slice::from_ref(record));
+                let kept = records.iter().map(|it| alone(it)?.pop().unwrap_or(Ok(None)));
+                kept.collect()
+            }
+        })
+    }
+
+    fn keep_calls(
+        &self,
+        now: Timestamp,
+        run: &RunId,
+        records: &[CallRecord],
+    ) -> Result<Vec<Kept>, EngineError> {
+        // Other processes that record calls at the same time wait here instead of trying again.
         let _turn = self.store().turn(run)?;
         let mut any = self.open_any(run)?;
-        each!(&mut any, handle => handle.keep_call(self, now, record))
+        each!(&mut any, handle => handle.keep_calls(self, now, records))
     }
 }

@@ -12,6 +12,7 @@ use aldis_store::{
 use serde_json::Value;
 
 use crate::any::{AnyHandle, with_machine};
+use crate::call_queue::CallQueue;
 use crate::effects::{Direct, Route};
 use crate::error::EngineError;
 use crate::handle::{self, Handle, TRIES_MAX, Taken};
@@ -25,6 +26,8 @@ use crate::upcast;
 pub struct Engine {
     store: Arc<dyn Store>,
     route: Arc<dyn Route>,
+    /// Calls that wait to be written, whoever records them.
+    calls: Arc<CallQueue>,
 }
 
 impl fmt::Debug for Engine {
@@ -71,7 +74,7 @@ pub struct RequestOutcome {
 impl Engine {
     /// Takes steps in this store. Effects go to whoever drives the run.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, route: Arc::new(Direct) }
+        Self { store, route: Arc::new(Direct), calls: Arc::default() }
     }
 
     /// Sends effects where `route` says.
@@ -88,6 +91,10 @@ impl Engine {
     /// Returns the store, to be shared.
     pub fn shared_store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
+    }
+
+    pub(crate) fn call_queue(&self) -> &CallQueue {
+        &self.calls
     }
 
     pub(crate) fn route(&self) -> &dyn Route {

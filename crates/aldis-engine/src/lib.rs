@@ -55,6 +55,7 @@
 //! What is deliberately absent: a clock (times are arguments), processes, and any word for people.
 
 mod any;
+mod call_queue;
 mod calls;
 mod effects;
 mod engine;

@@ -5,7 +5,7 @@
 //! function, [`judge`], makes a [`Verdict`] of them, with a named [`Rule`] for each reason.
 //!
 //! [`Proof`] is the sequence: it says what to do next (inspect the files, run a check, judge) and
-//! takes what came of it. Every machine that has claims checked drives the same sequence.
+//! takes what came of it. A second opinion can refuse what the checks accept. Every machine that has claims checked drives the same sequence.
 
 mod config;
 mod opinion;
@@ -25,4 +25,4 @@ pub use record::{
 };
 pub use round::{Claim, Proof, Round, Stage, Step};
 pub use verdict::{Acceptance, Finding, Rule, Verdict, Weight, judge};
-pub(crate) use words::{capital, evidence};
+pub(crate) use words::{capital, evidence, opinion as opinion_evidence};

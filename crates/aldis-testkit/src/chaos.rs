@@ -24,6 +24,8 @@ use crate::postgres::Cluster;
 const CALM_MAX: Duration = Duration::from_secs(15 * 60);
 /// Longer than a claim lasts.
 const FROZEN: Duration = Duration::from_secs(40);
+/// What is said of workers that were frozen.
+const FREEZES: &str = "workers frozen";
 /// How often it is looked whether the plan is delivered.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -101,6 +103,10 @@ pub fn run(options: &ChaosOptions, progress: &mut dyn Write) -> io::Result<Chaos
     let mut report = judge(store, &fleet.acknowledged)?;
     report.violations.extend(over.err().map(|error| error.to_string()));
     report.violations.extend(fleet.outside()?);
+    let never = broken.iter().find(|(what, times)| *times == 0 && *what == FREEZES);
+    if report.late == 0 || never.is_some() {
+        report.violations.push("no late result of a frozen worker was refused and kept".to_owned());
+    }
     (report.broken, report.took) = (broken, began.elapsed());
     Ok(report)
 }
@@ -122,7 +128,7 @@ fn disturb(
         ("databases killed", 0),
         ("coordinators killed", 0),
         ("times all connections cut", 0),
-        ("workers frozen", 0),
+        (FREEZES, 0),
     ];
     let (mut rng, began) = (Rng::new(options.seed), Instant::now());
     let mut frozen: Option<Instant> = None;
@@ -133,8 +139,9 @@ fn disturb(
         if frozen.is_some_and(|since| since.elapsed() > FROZEN) {
             fleet.thaw()?;
         }
+        let held = if frozen.is_none() { fleet.held()? } else { None };
         let what = match rng.below(100) {
-            _ if frozen.is_none() && fleet.is_busy()? => 5,
+            _ if held.is_some() => 5,
             0..40 => 0,
             40..60 => 1,
             60..75 => 2,
@@ -152,7 +159,7 @@ fn disturb(
             3 => fleet.kill_coordinator()?,
             4 => fleet.cut(),
             _ => {
-                fleet.freeze()?;
+                fleet.freeze(&held.unwrap_or_default())?;
                 frozen = Some(Instant::now());
             }
         }

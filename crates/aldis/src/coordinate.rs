@@ -9,6 +9,7 @@ pub(crate) mod conduct;
 pub(crate) mod coordinator;
 pub(crate) mod delivery;
 mod hold;
+pub(crate) mod judge;
 pub(crate) mod lease;
 pub(crate) mod plan_box;
 pub(crate) mod real;

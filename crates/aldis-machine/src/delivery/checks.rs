@@ -9,7 +9,10 @@ use super::signal::Role;
 use super::state::State;
 use super::task::Wait;
 use crate::Evidence;
-use crate::proof::{Acceptance, CheckResult, Claim, Inspection, Proof, Stage, Step, Verdict};
+use crate::proof::{
+    Acceptance, CheckResult, Claim, Inspection, Opinion, Proof, Stage, Step, Verdict,
+    opinion_evidence,
+};
 use crate::words::counted;
 
 impl State {
@@ -76,6 +79,18 @@ impl State {
         }
     }
 
+    /// A second opinion about the work of a task was given.
+    pub(super) fn opinion_given(&mut self, id: &str, opinion: &Opinion) {
+        let Some((no, stage)) = self.checked_task(id) else { return };
+        let config = self.run.config.proof.clone();
+        if let Some(step) = self.at_mut(no).proof.on_opinion(&config, opinion) {
+            self.decide(Some(no), Rule::OpinionGiven, "A second opinion was given")
+                .because(opinion.sentence())
+                .seen(vec![opinion_evidence(opinion)]);
+            self.take_step(no, stage, step);
+        }
+    }
+
     /// The checks that ran when the coordinator was lost run again.
     pub(super) fn check_again(&mut self) {
         for no in self.index.checking().collect::<Vec<_>>() {
@@ -111,6 +126,13 @@ impl State {
                         Stage::Claim => "the developer reports that the work is ready",
                     })
                     .next("the critic gets the work if every check passes");
+            }
+            Step::Ask => {
+                let task = self.at(no).spec.id.clone();
+                self.out.effects.push(Effect::AskJudge { task });
+                self.decide(Some(no), Rule::OpinionAsked, "Asking for a second opinion")
+                    .because("nothing refuses the work")
+                    .next("the critic gets the work if it does not refuse");
             }
             Step::Judged(verdict) if stage == Stage::Start => self.prepared(no, &verdict),
             Step::Judged(verdict) => self.judge_checks(no, &verdict),
@@ -150,8 +172,12 @@ impl State {
             Acceptance::Refused => self.back_from_checks(no, &because, seen),
             Acceptance::Asks => {
                 let name = self.at(no).name();
+                let ready = match self.run.config.proof.checks.is_empty() {
+                    true => format!("The work on {name} is ready"),
+                    false => format!("The checks of {name} passed"),
+                };
                 let new = NewQuestion::new(Rule::AcceptanceAsked, because.clone())
-                    .asking(format!("The checks of {name} passed, but {because}. Accept it?"))
+                    .asking(format!("{ready}, but {because}. Accept it?"))
                     .seen(seen);
                 let new = NewQuestion { options: &["accept", "fail"], ..new };
                 self.ask(QuestionSubject::Acceptance { task: no }, new);

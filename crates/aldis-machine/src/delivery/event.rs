@@ -6,7 +6,7 @@ use super::config::Config;
 use super::reply::AgentReply;
 use super::run::Ending;
 use super::signal::Role;
-use crate::proof::{CheckResult, Inspection, Stage};
+use crate::proof::{CheckResult, Inspection, Opinion, Stage};
 use crate::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 
@@ -131,6 +131,13 @@ pub enum Event {
         /// How.
         result: Box<CheckResult>,
     },
+    /// A second opinion about the work of a task was given.
+    OpinionGiven {
+        /// The task.
+        task: String,
+        /// What it says.
+        opinion: Opinion,
+    },
     /// Whether the file of an expert that the planner created is there.
     ExpertChecked {
         /// The expert.
@@ -236,6 +243,11 @@ pub enum Effect {
         check: String,
         /// The how manieth time in this round, from 1.
         attempt: u32,
+    },
+    /// Ask for a second opinion about the work of a task where its checks ran, and report it.
+    AskJudge {
+        /// The task.
+        task: String,
     },
     /// Look whether an expert's file is there, and report it. The work waits for that.
     CheckExpert {

@@ -108,6 +108,10 @@ rules! {
     MessageQueued = "delivery/message-queued",
     /// The tasks that are left need one that a human gave up.
     NoTaskCanRun = "delivery/no-task-can-run",
+    /// Nothing refuses the work of a task, and a second opinion is asked for.
+    OpinionAsked = "delivery/opinion-asked",
+    /// A second opinion about the work of a task was given.
+    OpinionGiven = "delivery/opinion-given",
     /// A human paused the delivery.
     Paused = "delivery/paused",
     /// The planner failed; the work starts without it.

@@ -173,6 +173,7 @@ impl State {
                 self.inspected(task, (head.as_deref(), *dirty), seen);
             }
             Event::CheckEnded { task, result } => self.check_ended(task, result),
+            Event::OpinionGiven { task, opinion } => self.opinion_given(task, opinion),
             Event::ExpertChecked { name, present } => self.expert_checked(name, *present),
             Event::Pause { by } => self.set_paused(true, by),
             Event::Resume { by } => self.set_paused(false, by),

@@ -18,7 +18,7 @@ use super::state::{Effect, Outcome, State};
 use super::tally::StopTally;
 use super::wake;
 use crate::evidence::ending as end_of;
-use crate::proof::{Acceptance, Opinion, Proof, Verdict};
+use crate::proof::{self, Acceptance, Proof, Verdict};
 use crate::run::Question;
 use crate::words::{self, accepts, counted, duration, is_zero};
 use crate::{Evidence, Refusal};
@@ -54,9 +54,6 @@ pub struct Checks {
     /// What was pinned, and the last round.
     #[serde(skip_serializing_if = "Proof::is_empty")]
     pub proof: Proof,
-    /// The second opinion about the last claim.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub opinion: Option<Opinion>,
 }
 
 /// A claim that is being checked.
@@ -224,7 +221,7 @@ pub(super) fn on_checked(
     state: &mut State,
     now: Timestamp,
     check: u32,
-    (proof, opinion): (&Proof, Option<&Opinion>),
+    proof: &Proof,
     fresh_token: Option<&str>,
 ) -> Outcome {
     let is_asked = |claim: &mut CheckedClaim| claim.check == check;
@@ -234,25 +231,22 @@ pub(super) fn on_checked(
     let Some(claim) = state.checks.claim.take_if(is_asked) else { return Outcome::untouched() };
     state.touch(now);
     state.checks.proof = proof.clone();
-    state.checks.opinion = opinion.cloned();
     let verdict = proof.round().and_then(|round| round.verdict.as_ref());
     let Some(verdict) = verdict else {
         return refuse(state, &claim, Rule::CheckLost, "the checks came to no verdict".to_owned());
     };
-    if let Some(opinion) = opinion.filter(|opinion| opinion.refuses())
-        && verdict.acceptance != Acceptance::Refused
-    {
-        let because = format!("a second opinion refused it: {}", opinion.reason);
-        return refuse(state, &claim, Rule::OpinionRefused, because);
-    }
     match verdict.acceptance {
         Acceptance::Accepted => {
             let passed = passed(proof, verdict);
             accept(state, now, claim, &passed, fresh_token)
         }
         Acceptance::Refused => {
-            let because = verdict.because();
-            refuse(state, &claim, Rule::CheckFailed, because)
+            let opinion = proof.round().and_then(|round| round.opinion.as_ref());
+            let rule = match opinion.is_some_and(proof::Opinion::refuses) {
+                true => Rule::OpinionRefused,
+                false => Rule::CheckFailed,
+            };
+            refuse(state, &claim, rule, verdict.because())
         }
         Acceptance::Asks => ask(state, now, claim, verdict),
     }
@@ -354,13 +348,17 @@ fn accept(
 /// The claim does not hold.
 fn refuse(state: &mut State, claim: &CheckedClaim, rule: Rule, because: String) -> Outcome {
     let told = match rule {
-        Rule::CheckFailed => state.checks.proof.feedback(&state.setup.config.proof),
+        Rule::CheckFailed | Rule::OpinionRefused => {
+            state.checks.proof.feedback(&state.setup.config.proof)
+        }
         _ => format!("You reported done, but {because}."),
     };
     let PhaseSignal { name, quote, line, via, agent, .. } = &claim.signal;
     let seen = Evidence::signal(name, quote, *line, *via).by_agent(agent.clone());
     let refused = seen.refused(rule.as_str());
     let mut evidence = vec![refused.clone()];
+    let opinion = state.checks.proof.round().and_then(|round| round.opinion.as_ref());
+    evidence.extend(opinion.map(proof::opinion_evidence));
     evidence.extend(outputs(&state.checks.proof));
     state.last_refused = Some(refused);
     state.checks.refused = Some(RefusedClaim { because: because.clone(), feedback: told });

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Miss;
-use crate::proof::{Opinion, Proof};
+use crate::proof::Proof;
 use aldis_signal::signal::{Meaning, Via};
 use aldis_signal::time::Timestamp;
 
@@ -108,9 +108,6 @@ pub enum Event {
         check: u32,
         /// What is known now.
         proof: Box<Proof>,
-        /// A second opinion.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        opinion: Option<Opinion>,
         /// A new run token, should one be needed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fresh_token: Option<String>,
@@ -181,6 +178,9 @@ pub struct Stop {
     /// How far the transcript has been read, in the shell's own form.
     #[serde(default, alias = "heard_to", skip_serializing_if = "Option::is_none")]
     pub read_cursor: Option<String>,
+    /// How many milliseconds the hook had taken until it knew all this. For operators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
     /// A new run token, should one be needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh_token: Option<String>,

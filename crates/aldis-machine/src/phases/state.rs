@@ -346,9 +346,8 @@ impl State {
             Event::Edited { members } => human::on_edit(members),
             Event::Pause { by } => human::on_pause(self, now, by),
             Event::Woken { session, cap } => wake::on_woken(self, now, session, *cap),
-            Event::Checked { check, proof, opinion, fresh_token } => {
-                let said = (&**proof, opinion.as_ref());
-                checks::on_checked(self, now, *check, said, fresh_token.as_deref())
+            Event::Checked { check, proof, fresh_token } => {
+                checks::on_checked(self, now, *check, proof, fresh_token.as_deref())
             }
             Event::CheckLost { check, what } => checks::on_lost(self, now, *check, what),
             Event::ClaimAnswered { text, by, fresh_token } => {

@@ -93,7 +93,8 @@ settings! {
         baseline: bool = false;
         /// How often a check that failed is run again.
         repeat: u32 = 0;
-        /// A command that gives a second opinion when every check has passed: it can refuse.
+        /// A command that gives a second opinion about a claim that nothing refuses: it can refuse, and
+        /// without a check a human is asked, too.
         judge: Option<String> = None;
         /// Seconds per check; `None` for as long as an iteration.
         timeout: Option<u64> = None, limit;
@@ -113,7 +114,7 @@ impl Config {
 
     /// Whether anything speaks for or against a claim.
     pub fn is_active(&self) -> bool {
-        !self.checks.is_empty() || !self.protect.is_empty()
+        !self.checks.is_empty() || !self.protect.is_empty() || self.judge.is_some()
     }
 
     /// Whether the checks run before the work starts.

@@ -40,6 +40,12 @@ impl Opinion {
         Self { command: command.to_owned(), verdict, reason, micro_dollars: None }
     }
 
+    /// As people read it: `accept ($0.02): the tests cover quotes`.
+    pub fn sentence(&self) -> String {
+        let cost = self.micro_dollars.map(|micro| format!(" (${:.4})", micro as f64 / 1e6));
+        format!("{}{}: {}", self.verdict.as_str(), cost.unwrap_or_default(), self.reason)
+    }
+
     /// Whether it is against the claim.
     pub fn refuses(&self) -> bool {
         self.verdict == OpinionVerdict::Refuse

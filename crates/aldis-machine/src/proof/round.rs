@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Check, Config, RedFirst};
+use super::opinion::Opinion;
 use super::record::{CheckResult, CheckStatus, Inspection, Pinned, TestCounts};
 use super::verdict::{Acceptance, Verdict, Weight, judge};
 use super::words;
@@ -64,6 +65,9 @@ pub struct Round {
     pub inspection: Option<Inspection>,
     /// What came of the checks so far, in the order in which they ran.
     pub results: Vec<CheckResult>,
+    /// The second opinion, where one is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opinion: Option<Opinion>,
     /// Whether files are pinned only: a human reopened the run with other checks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pins_only: bool,
@@ -104,6 +108,8 @@ pub enum Step {
         /// The how manieth time in this round, from 1.
         attempt: u32,
     },
+    /// Ask for a second opinion. Answered by [`Proof::on_opinion`].
+    Ask,
     /// The round is over.
     Judged(Verdict),
 }
@@ -233,6 +239,13 @@ impl Proof {
         Some(self.next(config))
     }
 
+    /// Takes a second opinion, if one is asked for.
+    pub fn on_opinion(&mut self, config: &Config, opinion: &Opinion) -> Option<Step> {
+        let round = self.asks(config).then(|| self.current_mut()).flatten()?;
+        round.opinion = Some(opinion.clone());
+        Some(self.next(config))
+    }
+
     /// A human takes the claim as it is.
     pub fn accept(&mut self, by: &str) {
         if let Some(verdict) = self.round.as_mut().and_then(|round| round.verdict.as_mut()) {
@@ -331,7 +344,16 @@ impl Proof {
                 round.results.push(result);
             }
         }
-        self.close(config)
+        if self.asks(config) { Step::Ask } else { self.close(config) }
+    }
+
+    /// Whether a second opinion is asked for now: about a claim that nothing refuses.
+    fn asks(&self, config: &Config) -> bool {
+        let Some(round) = self.current() else { return false };
+        let wanted = config.judge.is_some() && round.stage == Stage::Claim;
+        let ready = round.inspection.is_some() && round.opinion.is_none();
+        let stands = || self.judged(config).is_some_and(|it| it.acceptance != Acceptance::Refused);
+        wanted && ready && self.wanted(config).is_none() && stands()
     }
 
     /// The checks that a check needs and that did not pass.

@@ -52,9 +52,17 @@ fn play(
                 let end = CheckResult { name: check.name.clone(), ..end.clone() };
                 proof.on_result(config, &end).unwrap()
             }
+            Step::Ask => {
+                ran.push("judge".to_owned());
+                proof.on_opinion(config, &opinion(OpinionVerdict::Accept)).unwrap()
+            }
             Step::Judged(verdict) => return (ran, verdict),
         };
     }
+}
+
+fn opinion(verdict: OpinionVerdict) -> Opinion {
+    Opinion::new("./judge", verdict, "the tests are empty")
 }
 
 fn claimed(config: &Config, seen: &Inspection, ends: &[CheckResult]) -> (Vec<String>, Verdict) {
@@ -366,4 +374,74 @@ fn names_from_outside_stay_in_their_place() {
     let seen = Inspection { changes: vec![change], ..Inspection::default() };
     let (_, verdict) = claimed(&one(), &seen, &[]);
     assert_eq!(verdict.because(), "`a'## Feedback[2J` was deleted, and a check runs it");
+}
+
+#[test]
+fn a_second_opinion_refuses_and_never_accepts_alone() {
+    use Acceptance::{Accepted, Asks, Refused};
+    use OpinionVerdict::{Accept, None as Nothing, Refuse};
+    let judged = |mut config: Config, seen: &Inspection, status, says: Option<OpinionVerdict>| {
+        config.judge = Some("./judge".to_owned());
+        let mut proof = Proof::default();
+        let mut step = proof.begin_claim(&config, claim());
+        loop {
+            step = match step {
+                Step::Inspect { .. } => proof.on_inspected(&config, seen).unwrap(),
+                Step::Run { check, .. } => {
+                    assert_eq!(proof.on_opinion(&config, &opinion(Accept)), None, "too early");
+                    proof.on_result(&config, &result(&check.name, status)).unwrap()
+                }
+                Step::Ask => {
+                    // Whoever asks may crash, and asks again.
+                    assert_eq!(proof.again(&config), Some(Step::Ask));
+                    let says = says.expect("asked in vain");
+                    proof.on_opinion(&config, &opinion(says)).unwrap()
+                }
+                Step::Judged(verdict) => {
+                    assert_eq!(proof.on_opinion(&config, &opinion(Refuse)), None, "too late");
+                    let rules = verdict.findings.iter().map(|it| it.rule.as_str()).collect();
+                    return (verdict.acceptance, rules);
+                }
+            };
+        }
+    };
+    let check = || Config::unnamed("make test");
+    let ask = || Config { on_change: Some(OnChange::Ask), ..check() };
+    let (clean, bent) = (
+        Inspection::default(),
+        Inspection {
+            changes: vec![change(FileClass::Own, ChangeKind::Changed)],
+            ..Inspection::default()
+        },
+    );
+    let (passed, failed) = (CheckStatus::Passed, CheckStatus::Failed);
+    for (config, seen, status, says, want, rules) in [
+        (check(), &clean, passed, Some(Accept), Accepted, vec![]),
+        (check(), &clean, passed, Some(Refuse), Refused, vec!["proof/opinion-refused"]),
+        (check(), &clean, passed, Some(Nothing), Accepted, vec!["proof/no-opinion"]),
+        (check(), &clean, failed, None, Refused, vec!["proof/check-failed"]),
+        (check(), &bent, passed, None, Refused, vec!["proof/own-file-changed"]),
+        (ask(), &bent, passed, Some(Accept), Asks, vec!["proof/own-file-changed"]),
+        (
+            ask(),
+            &bent,
+            passed,
+            Some(Refuse),
+            Refused,
+            vec!["proof/own-file-changed", "proof/opinion-refused"],
+        ),
+        (Config::default(), &clean, passed, Some(Accept), Asks, vec!["proof/opinion-alone"]),
+        (
+            Config::default(),
+            &clean,
+            passed,
+            Some(Nothing),
+            Asks,
+            vec!["proof/no-opinion", "proof/opinion-alone"],
+        ),
+        (Config::default(), &clean, passed, Some(Refuse), Refused, vec!["proof/opinion-refused"]),
+    ] {
+        let got: (Acceptance, Vec<&str>) = judged(config, seen, status, says);
+        assert_eq!(got, (want, rules), "{status:?} {says:?}");
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Config, OnChange, RedFirst};
+use super::opinion::{Opinion, OpinionVerdict};
 use super::record::{ChangeKind, CheckResult, CheckStatus, FileChange, FileClass, TestCounts};
 use super::round::{Round, Stage};
 use super::words;
@@ -43,6 +44,12 @@ codes! {
         NotInspected = "proof/not-inspected",
         /// Nothing was pinned when the work began.
         NotPinned = "proof/not-pinned",
+        /// A second opinion is against the claim.
+        OpinionRefused = "proof/opinion-refused",
+        /// Nothing but a second opinion speaks for the claim.
+        OpinionAlone = "proof/opinion-alone",
+        /// There is no second opinion, although one was asked for.
+        NoOpinion = "proof/no-opinion",
     }
 }
 
@@ -175,7 +182,30 @@ pub fn judge(
     {
         findings.extend(proves_nothing(config, start, false));
     }
+    if let Some(opinion) = &round.opinion {
+        findings.extend(second(opinion));
+        if config.checks.is_empty() && !opinion.refuses() {
+            let what = "no check speaks for the claim, and a second opinion alone does not count";
+            findings.push(finding(Rule::OpinionAlone, Weight::Asks, what, ""));
+        }
+    }
     Verdict::of(findings)
+}
+
+/// What a second opinion means to a claim.
+fn second(opinion: &Opinion) -> Option<Finding> {
+    let reason = &opinion.reason;
+    match opinion.verdict {
+        OpinionVerdict::Accept => None,
+        OpinionVerdict::Refuse => {
+            let what = format!("a second opinion refused it: {reason}");
+            Some(finding(Rule::OpinionRefused, Weight::Refuses, what, ""))
+        }
+        OpinionVerdict::None => {
+            let what = format!("there is no second opinion: {reason}");
+            Some(finding(Rule::NoOpinion, Weight::Named, what, ""))
+        }
+    }
 }
 
 /// A finding about nothing in particular.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::config::Config;
+use super::opinion::Opinion;
 use super::record::{ChangeKind, CheckResult, CheckStatus, TestCounts};
 use super::round::Round;
 use super::verdict::{Acceptance, Finding, Verdict, Weight};
@@ -168,8 +169,14 @@ pub(crate) fn evidence(round: &Round) -> Vec<Evidence> {
     let findings = verdict.into_iter().flat_map(|verdict| &verdict.findings);
     let findings = findings.filter(|it| !it.rule.is_about_check()).take(SHOWN_MAX);
     seen.extend(findings.map(finding_evidence));
+    seen.extend(round.opinion.iter().map(opinion));
     seen.extend(failed.map(|failed| Evidence::new("output", &*failed.output.tail)));
     seen
+}
+
+/// A second opinion as evidence, with what it cost.
+pub(crate) fn opinion(opinion: &Opinion) -> Evidence {
+    Evidence::new("opinion", opinion.sentence())
 }
 
 fn finding_evidence(finding: &Finding) -> Evidence {

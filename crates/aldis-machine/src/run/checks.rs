@@ -5,8 +5,8 @@ use super::event::Effect;
 use super::rule::Rule;
 use super::state::{Ending, Outcome, State, Status};
 use crate::proof::{
-    Acceptance, CheckResult, Claim, Inspection, Round, Stage, Step, Verdict, Weight, capital,
-    evidence,
+    Acceptance, CheckResult, Claim, Inspection, Opinion, Round, Stage, Step, Verdict, Weight,
+    capital, evidence, opinion_evidence,
 };
 use crate::words::{accepts, counted};
 
@@ -77,6 +77,23 @@ impl State {
         ended.unwrap_or_else(Outcome::nothing).then(next)
     }
 
+    /// A second opinion was given.
+    pub(super) fn on_opinion(&mut self, opinion: &Opinion) -> Outcome {
+        if self.status != Status::Checking {
+            return Outcome::nothing();
+        }
+        let Some(step) = self.proof.on_opinion(&self.start.config.proof, opinion) else {
+            return Outcome::nothing();
+        };
+        let given = self
+            .decided(Rule::OpinionGiven, "A second opinion was given")
+            .because(opinion.sentence())
+            .seen(vec![opinion_evidence(opinion)])
+            .next("nothing to do");
+        let next = self.take(step);
+        given.then(next)
+    }
+
     /// Does what comes next in a round.
     fn take(&mut self, step: Step) -> Outcome {
         match step {
@@ -122,6 +139,11 @@ impl State {
                     .next(next)
                     .with([Effect::RunCheck { check: check.name, attempt }])
             }
+            Step::Ask => self
+                .decided(Rule::OpinionAsked, "Asking for a second opinion")
+                .because("nothing refuses the claim")
+                .next("the run is done if it does not refuse")
+                .with([Effect::AskJudge]),
             Step::Judged(verdict) if self.status == Status::Preparing => self.prepared(&verdict),
             Step::Judged(verdict) => self.judged(&verdict),
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::proof::{CheckResult, Inspection, Stage};
+use crate::proof::{CheckResult, Inspection, Opinion, Stage};
 use aldis_signal::codes;
 use aldis_signal::time::Timestamp;
 
@@ -102,6 +102,8 @@ pub enum Event {
     Inspected(Box<Inspection>),
     /// A check has ended.
     CheckEnded(Box<CheckResult>),
+    /// A second opinion was given.
+    OpinionGiven(Opinion),
     /// Time passed.
     Tick,
     /// A human pauses the run.
@@ -289,6 +291,8 @@ pub enum Effect {
         /// The how manieth time in this round, from 1.
         attempt: u32,
     },
+    /// Ask for a second opinion. Answered by [`Event::OpinionGiven`].
+    AskJudge,
     /// Inspect the work tree. Answered by [`Event::Looked`]; nothing goes on before that.
     Look,
     /// Ask a human.

@@ -82,6 +82,10 @@ rules! {
     MessageReceived = "run/message-received",
     /// The agent asked, and the run does not wait for answers.
     NeedsHuman = "run/needs-human",
+    /// The agent claimed to be done, nothing refuses it, and a second opinion is asked for.
+    OpinionAsked = "run/opinion-asked",
+    /// A second opinion about a claim was given.
+    OpinionGiven = "run/opinion-given",
     /// Nobody resumed an agent that was suspended for missing progress.
     PauseExpired = "run/pause-expired",
     /// A human paused the run.

@@ -326,6 +326,7 @@ impl State {
             Event::Checked { passed, output } => self.on_check(*passed, output),
             Event::Inspected(seen) => self.on_inspected(seen),
             Event::CheckEnded(result) => self.on_check_ended(result),
+            Event::OpinionGiven(opinion) => self.on_opinion(opinion),
             Event::Tick => self.on_tick(),
             Event::Pause { by } => self.on_pause(by),
             Event::Resume { by } => self.on_resume(by),

@@ -17,9 +17,14 @@ use crate::corpus::rng::Rng;
 
 /// How many agents a worker runs at the same time.
 const SLOTS: &str = "3";
-/// An agent that works for a moment and does what its role should.
+/// An agent that works for a moment and does what its role should. One developer at a time waits until
+/// its worker is frozen, so that what it reports then is late.
 const AGENT: &str = r#"#!/bin/sh
 cat > /dev/null
+if [ "$ALDIS_ROLE" = developer ] && mkdir MARKS/held 2>/dev/null; then
+    echo "$$ ${HOME##*/}" > MARKS/holder
+    while [ -e MARKS/hold ]; do sleep 0.1; done
+fi
 sleep 0.$((($$ % 7) + 2))
 case $ALDIS_ROLE in
 developer)
@@ -44,6 +49,8 @@ pub(super) struct Fleet {
     ended: Option<i32>,
     begun: bool,
     frozen: Option<String>,
+    /// The worker that was frozen: what it has to report must not die with it.
+    spared: Option<String>,
     told: usize,
     /// Messages that were acknowledged.
     pub(super) acknowledged: Vec<String>,
@@ -65,6 +72,7 @@ impl Fleet {
             ended: None,
             begun: false,
             frozen: None,
+            spared: None,
             told: 0,
             acknowledged: Vec::new(),
         };
@@ -90,13 +98,20 @@ impl Fleet {
         self.directory.path().join("remote.git")
     }
 
+    /// Where an agent says that it waits.
+    fn marks(&self) -> PathBuf {
+        self.directory.path().join("marks")
+    }
+
     /// Makes the project, its plan and its remote.
     fn set_up(&self) -> io::Result<()> {
         let (project, remote) = (self.project(), self.remote());
         fs::create_dir_all(&project)?;
         fs::create_dir_all(&remote)?;
         let agent = project.join("agent.sh");
-        fs::write(&agent, AGENT)?;
+        fs::create_dir(self.marks())?;
+        fs::write(self.marks().join("hold"), "")?;
+        fs::write(&agent, AGENT.replace("MARKS", &self.marks().to_string_lossy()))?;
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755))?;
         let mut plan = String::from("# Chaos\n\n");
         for task in 1..=self.tasks {
@@ -240,7 +255,7 @@ impl Fleet {
         let names: Vec<String> = self
             .workers
             .keys()
-            .filter(|name| self.frozen.as_ref() != Some(*name))
+            .filter(|name| self.spared.as_ref() != Some(*name))
             .cloned()
             .collect();
         match names.get(rng.below(names.len())).and_then(|name| self.workers.get_mut(name)) {
@@ -265,25 +280,26 @@ impl Fleet {
         self.proxy.cut();
     }
 
-    /// Whether the first worker has an agent.
-    pub(super) fn is_busy(&self) -> io::Result<bool> {
-        let done = self.command("human", &["worker", "list", "--json"]).output()?;
-        let lines = done.stdout.split(|byte| *byte == b'\n');
-        let mut workers =
-            lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
-        let first = self.workers.keys().next();
-        Ok(workers.any(|it| {
-            it["name"].as_str() == first.map(|name| &**name)
-                && it["agents"] != serde_json::json!([])
-        }))
+    /// The worker whose agent waits for it to be frozen, if one does.
+    pub(super) fn held(&self) -> io::Result<Option<String>> {
+        let holder = fs::read_to_string(self.marks().join("holder")).unwrap_or_default();
+        let Some((agent, worker)) = holder.trim().split_once(' ') else { return Ok(None) };
+        let lives = Path::new("/proc").join(agent).exists();
+        if lives && self.workers.contains_key(worker) {
+            return Ok(Some(worker.to_owned()));
+        }
+        // It went with its worker: the next developer waits instead.
+        fs::remove_file(self.marks().join("holder"))?;
+        fs::remove_dir(self.marks().join("held"))?;
+        Ok(None)
     }
 
-    /// Freezes the first worker.
-    pub(super) fn freeze(&mut self) -> io::Result<()> {
-        let Some((name, worker)) = self.workers.iter().next() else { return Ok(()) };
+    /// Freezes a worker, and lets its agent say that it is done: nobody reads that in time.
+    pub(super) fn freeze(&mut self, name: &str) -> io::Result<()> {
+        let Some(worker) = self.workers.get(name) else { return Ok(()) };
         signal(worker, Signal::SIGSTOP)?;
-        self.frozen = Some(name.clone());
-        Ok(())
+        (self.frozen, self.spared) = (Some(name.to_owned()), Some(name.to_owned()));
+        fs::remove_file(self.marks().join("hold"))
     }
 
     pub(super) fn thaw(&mut self) -> io::Result<()> {

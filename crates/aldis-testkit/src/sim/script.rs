@@ -39,7 +39,8 @@ impl SimScript {
     pub(super) fn of(rng: &mut Rng, now: Timestamp, launch: &JobLaunch, good: bool) -> Self {
         let mut script = Self { stubborn: !good && rng.chance(15), ..Self::default() };
         match &launch.what {
-            Program::Check(_) => script.check(rng, good),
+            // A judge that says nothing which can be read counts for nothing.
+            Program::Check(_) | Program::Judge { .. } => script.check(rng, good),
             Program::Agent { prompt, .. } => {
                 let variable = |name: &str| {
                     let found = launch.variables.iter().find(|(known, _)| *known == name);

@@ -1,4 +1,4 @@
-//! How a process is started: an agent with its prompt, or a check.
+//! How a process is started: an agent with its prompt, a check, or a judge with its question.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -60,6 +60,13 @@ pub enum Program {
     },
     /// A check, for a shell.
     Check(String),
+    /// A program that gives a second opinion, for a shell, with the question that it reads.
+    Judge {
+        /// The command.
+        command: String,
+        /// The question.
+        question: Vec<u8>,
+    },
 }
 
 /// Why a process could not be started.
@@ -96,7 +103,7 @@ impl JobLaunch {
     pub(crate) fn start(&self) -> Result<Started, StartFailure> {
         let mut words = match &self.what {
             Program::Agent { command, .. } => command.command.clone(),
-            Program::Check(check) => {
+            Program::Check(check) | Program::Judge { command: check, .. } => {
                 let [shell, option] = System::CURRENT.shell();
                 [shell, option, check].map(OsString::from).to_vec()
             }
@@ -125,6 +132,9 @@ impl JobLaunch {
                     file = Some(written);
                 }
             }
+        }
+        if let Program::Judge { question, .. } = &self.what {
+            launch.input = Input::Text(question.clone());
         }
         let agent = Agent::start(&launch).map_err(|error| StartFailure::new(&error))?;
         Ok(Started { agent, prompt: file })

@@ -1,8 +1,6 @@
 //! Has claims under a Stop hook checked: what `auto start` does before the work, and what a process of
 //! its own does when an agent reports that it is done.
 
-mod judge;
-
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -11,12 +9,13 @@ use std::thread;
 use std::time::Duration;
 
 use aldis_engine::{Engine, EngineError, Handle, note};
-use aldis_machine::phases::{Event, State};
-use aldis_machine::proof::{Acceptance, Claim, Config, Opinion, Proof, Step};
+use aldis_machine::phases::{CheckedClaim, Event, State};
+use aldis_machine::proof::{Acceptance, Claim, Config, Proof, Step};
 use aldis_process::LeaseHolder;
 use aldis_store::{PartChange, RunId, Store};
 
 use crate::agents::git::Git;
+use crate::coordinate::judge::{self, JudgeSubject};
 use crate::error::CommandError;
 use crate::hosts::hook::checks::{CHECKER, Checker};
 use crate::hosts::hook::{fresh_token, live};
@@ -44,15 +43,24 @@ pub(crate) struct CheckPlace {
     pub(crate) state: PathBuf,
 }
 
+/// What a judge is asked about.
+#[derive(Default)]
+struct ClaimUnderCheck<'a> {
+    task: &'a str,
+    /// What is claimed, as a clause.
+    clause: String,
+    transcript: Option<&'a Path>,
+}
+
 impl CheckPlace {
     /// Goes through a round of checks to its end. `pins` is what was pinned before, and what is pinned
     /// from now on.
     fn perform(
         &self,
         config: &Config,
-        proof: &mut Proof,
-        first: Step,
+        (proof, first): (&mut Proof, Step),
         pins: &mut Option<Pins>,
+        claimed: &ClaimUnderCheck<'_>,
     ) -> Result<(), CommandError> {
         let clean = CleanPlace { directory: self.state.join("checks").join(self.run.as_str()) };
         let most = config.timeout.map_or(CHECK_MAX, Duration::from_secs);
@@ -78,6 +86,14 @@ impl CheckPlace {
                     let result = checks::run(&self.run, &check, &place, most);
                     proof.on_result(config, &result)
                 }
+                Step::Ask => {
+                    let command = config.judge.clone().unwrap_or_default();
+                    let ClaimUnderCheck { task, clause, transcript } = claimed;
+                    let transcripts = transcript.iter().map(|it| it.to_path_buf()).collect();
+                    let subject = JudgeSubject { task, claim: clause.clone(), proof, transcripts };
+                    let launch = judge::launch(&command, (&self.run, &place), &subject);
+                    proof.on_opinion(config, &judge::ask(&command, &launch))
+                }
                 Step::Judged(_) => None,
             };
         }
@@ -94,7 +110,7 @@ impl CheckPlace {
     pub(crate) fn begin(&self, config: &Config) -> Result<(Proof, Vec<PartChange>), CommandError> {
         let (mut proof, mut pins) = (Proof::default(), None);
         let first = proof.begin_start(config, self.look().and_then(|claim| claim.commit));
-        self.perform(config, &mut proof, first, &mut pins)?;
+        self.perform(config, (&mut proof, first), &mut pins, &ClaimUnderCheck::default())?;
         let verdict = proof.start().and_then(|round| round.verdict.as_ref());
         if let Some(verdict) = verdict.filter(|it| it.acceptance == Acceptance::Refused) {
             return Err(CommandError::new(verdict.because())
@@ -142,24 +158,19 @@ pub(crate) fn check(
     let base = proof.start().and_then(|round| round.claim.commit.clone());
     let claim = Claim { base, ..place.look().unwrap_or_default() };
     let first = proof.begin_claim(&config, claim);
-    place.perform(&config, &mut proof, first, &mut pins)?;
+    let clause = run.state().checks().claim.as_ref().map(CheckedClaim::clause).unwrap_or_default();
+    let claimed = ClaimUnderCheck { task: run.state().task(), clause, transcript };
+    place.perform(&config, (&mut proof, first), &mut pins, &claimed)?;
     let notes = pins.map(|pins| note(PINS, &pins)).transpose()?;
-    let accepted = proof.round().and_then(|round| round.verdict.as_ref());
-    let accepted = accepted.is_some_and(|it| it.acceptance != Acceptance::Refused);
-    let claim = run.state().checks().claim.clone().filter(|_| accepted);
-    let opinion = config.judge.as_ref().zip(claim).map(|(judge, claim)| {
-        let about = (id.as_str(), run.state(), &*place.project);
-        judge::ask(judge, &place.project, &judge::question(about, &claim, &proof, transcript))
-    });
     reported.store(true, Ordering::SeqCst);
-    report(engine, (state, id, check), (proof, opinion), notes.as_slice())
+    report(engine, (state, id, check), proof, notes.as_slice())
 }
 
 /// Lets the run take what the checks said.
 fn report(
     engine: &Engine,
     (state, id, check): (&Path, &RunId, u32),
-    (proof, opinion): (Proof, Option<Opinion>),
+    proof: Proof,
     notes: &[PartChange],
 ) -> Result<(), CommandError> {
     let mut run: Handle<State> = engine.open(id)?;
@@ -167,7 +178,7 @@ fn report(
     let now = clock::now()?;
     run.refresh(engine, now)?;
     let fresh_token = fresh_token(run.state().config().token)?;
-    let event = Event::Checked { check, proof: Box::new(proof), opinion, fresh_token };
+    let event = Event::Checked { check, proof: Box::new(proof), fresh_token };
     run.advance_together(engine, now, vec![event], notes)?;
     drop(turn);
     receipts::settle_or_record(engine.store(), state, id, (now, RECEIPT_PATIENCE));

@@ -1,4 +1,4 @@
-//! Takes all runs from one store to another, one by one, and looks whether they arrived.
+//! Takes all runs from one store to another, one by one, and looks whether they arrived; and the tokens, once.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{RunFilter, RunId, RunSummary, Store, Transfer};
 
 use crate::error::CommandError;
+use crate::settings::tokens;
 
 /// How many runs are listed at once.
 const PAGE: usize = 500;
@@ -18,6 +19,8 @@ pub(crate) struct Transferred {
     pub(crate) copied: u64,
     /// Runs that were there already, the same in all.
     pub(crate) present: u64,
+    /// Tokens that were taken over.
+    pub(crate) tokens: u64,
     /// Runs that were not taken over, or are not the same there, and why.
     pub(crate) problems: Vec<String>,
 }
@@ -36,9 +39,14 @@ pub(crate) fn copy(
 ) -> Result<Transferred, CommandError> {
     let runs = all_runs(&**from)?;
     refuse_coordinated(&runs, now)?;
-    refuse_coordinated(&all_runs(&**to)?, now)?;
+    let there = all_runs(&**to)?;
+    refuse_coordinated(&there, now)?;
     let engines = [from, to].map(|store| Engine::new(Arc::clone(store) as Arc<dyn Store>));
     let mut transferred = Transferred::default();
+    if there.is_empty() {
+        // Only then: one that was revoked there meanwhile must not come back.
+        transferred.tokens = tokens::copy(&**from, &**to, now)?;
+    }
     for run in runs.iter().rev() {
         match copy_run(&**from, &**to, &engines, &run.id)? {
             Arrived::Copied => transferred.copied += 1,

@@ -136,7 +136,8 @@ fn read_call(
 
 fn hook<'c>(call: &'c HookCall, env: &'c Env, state_dir: &Path) -> Result<Hook<'c>, CommandError> {
     let state_dir = state_dir.to_owned();
-    Ok(Hook { place: place(call)?, now: clock::now()?, state_dir, call, env, elsewhere: None })
+    let (began, place, now) = (Stopwatch::start(), place(call)?, clock::now()?);
+    Ok(Hook { place, now, began, state_dir, call, env, elsewhere: None })
 }
 
 /// Notes that the hook was called in a way this version does not understand.

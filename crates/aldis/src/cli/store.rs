@@ -169,7 +169,7 @@ fn copy(io: &mut Io, args: &CopyArgs) -> Result<Outcome, CommandError> {
         progress.tick();
     })?;
     progress.finish_and_clear();
-    let Transferred { copied, present, problems } = &transferred;
+    let Transferred { copied, present, tokens, problems } = &transferred;
     for problem in problems {
         writeln!(io.stderr, "warning: {}", display::line(problem))?;
     }
@@ -183,7 +183,12 @@ fn copy(io: &mut Io, args: &CopyArgs) -> Result<Outcome, CommandError> {
         0 => String::new(),
         _ => format!(" {compared} read back, compared and replayed."),
     };
-    writeln!(io.stdout, "Copied {}{there}.{check}", number(*copied))?;
+    let tokens = match tokens {
+        0 => String::new(),
+        1 => " 1 token is valid there, too.".to_owned(),
+        count => format!(" {count} tokens are valid there, too."),
+    };
+    writeln!(io.stdout, "Copied {}{there}.{check}{tokens}", number(*copied))?;
     Ok(if problems.is_empty() { Outcome::Yes } else { Outcome::No })
 }
 

@@ -1,21 +1,24 @@
-//! A check at work, for runs and deliveries.
+//! A check at work, or a judge, for runs and deliveries.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use aldis_machine::proof::{Check, CheckResult};
+use aldis_machine::proof::{Check, CheckResult, Opinion};
 use aldis_machine::run::Exit;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
+use super::judge::{self, JudgeSubject};
 use super::world::{JobId, OutputStream, World};
-use crate::agents::command::{JobLaunch, Program};
+use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::proof::checks;
 use crate::proof::record::Recorder;
 
-/// A check at work.
+/// A check at work, or a judge.
 pub(super) struct RunningCheck {
     recorder: Recorder,
+    /// Whether it is a judge.
+    pub(super) judges: bool,
     began: Timestamp,
     place: PathBuf,
     /// When it must have ended.
@@ -46,12 +49,41 @@ impl RunningCheck {
             run: run.clone(),
             worker: None,
         };
-        match world.start(job, &launch) {
+        Self::begin(world, (job, &launch, most), recorder)
+            .map_err(|(recorder, failed)| Box::new(recorder.not_started(&failed.what)))
+    }
+
+    /// Asks for a second opinion.
+    ///
+    /// # Errors
+    ///
+    /// Returns what counts instead if nobody can be asked.
+    pub(super) fn ask(
+        world: &mut dyn World,
+        (job, run): (JobId, &RunId),
+        (command, place): (&str, &Path),
+        subject: &JudgeSubject<'_>,
+    ) -> Result<Self, Opinion> {
+        let launch = judge::launch(command, (run, place), subject);
+        let recorder = Recorder::new(Check::unnamed(command));
+        Self::begin(world, (job, &launch, judge::JUDGE_MAX), recorder).map_err(
+            |(recorder, failed)| judge::opinion(recorder, |it| it.not_started(&failed.what)),
+        )
+    }
+
+    fn begin(
+        world: &mut dyn World,
+        (job, launch, most): (JobId, &JobLaunch, Duration),
+        recorder: Recorder,
+    ) -> Result<Self, (Recorder, StartFailure)> {
+        match world.start(job, launch) {
             Ok(_) => {
-                let began = world.now();
-                Ok(Self { recorder, began, place, deadline: began.after(most), timed_out: false })
+                let (began, place) = (world.now(), launch.directory.clone());
+                let deadline = began.after(most);
+                let judges = matches!(launch.what, Program::Judge { .. });
+                Ok(Self { recorder, judges, began, place, deadline, timed_out: false })
             }
-            Err(failed) => Err(Box::new(recorder.not_started(&failed.what))),
+            Err(failed) => Err((recorder, failed)),
         }
     }
 
@@ -65,9 +97,18 @@ impl RunningCheck {
 
     /// It has ended with everything it started.
     pub(super) fn finish(self, now: Timestamp, exit: Exit) -> CheckResult {
-        let Self { recorder, began, place, timed_out, .. } = self;
-        let took = u64::try_from(now.since(began).as_millis()).unwrap_or(u64::MAX);
-        let report = checks::read_report(&recorder, &place);
-        recorder.finish(exit, timed_out, took, report.as_deref())
+        let took = self.took(now);
+        let report = checks::read_report(&self.recorder, &self.place);
+        self.recorder.finish(exit, self.timed_out, took, report.as_deref())
+    }
+
+    /// The judge has ended with everything it started.
+    pub(super) fn opinion(self, now: Timestamp, exit: Exit) -> Opinion {
+        let took = self.took(now);
+        judge::opinion(self.recorder, |it| it.finish(exit, self.timed_out, took, None))
+    }
+
+    fn took(&self, now: Timestamp) -> u64 {
+        u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX)
     }
 }

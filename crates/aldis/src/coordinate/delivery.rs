@@ -24,7 +24,7 @@ use aldis_transcript::events::Zone;
 use self::agent::{AgentAtWork, Last};
 pub(crate) use self::boxes::PlanBoxes;
 use self::boxes::title;
-use self::checks::TaskCheck;
+use self::checks::{CheckWork, TaskCheck};
 use self::last_words::{LastWords, last_words, spent};
 use self::start::{PROCESS, process_key};
 use self::watch::Watch;
@@ -121,8 +121,8 @@ enum Asked {
     Look(PathBuf),
     /// How the files of this task's checks stand.
     Inspect(String),
-    /// The work tree of this task, in which this check runs.
-    Place(String, String),
+    /// The work tree of this task, in which this runs.
+    Place(String, CheckWork),
 }
 
 /// Coordinates a delivery until it is over, or waits for a human and may not.
@@ -295,7 +295,10 @@ impl Conduct for DeliveryConduct<'_> {
                 return Ok(self.ask(core, Asked::Merge(task), merge));
             }
             Effect::Inspect { task, stage } => return self.inspect(core, task, stage),
-            Effect::RunCheck { task, check, .. } => self.run_check(core, task, &check)?,
+            Effect::RunCheck { task, check, .. } => {
+                self.run_check(core, task, CheckWork::Check(check))?;
+            }
+            Effect::AskJudge { task } => self.run_check(core, task, CheckWork::Judge)?,
             Effect::CheckExpert { name, file } => {
                 let has_file = RepositoryRequest::HasFile { name: file };
                 return Ok(self.ask(core, Asked::Expert(name), has_file));
@@ -368,9 +371,9 @@ impl Conduct for DeliveryConduct<'_> {
             (Asked::Inspect(task), RepositoryAnswer::Inspected(seen)) => {
                 self.inspected(core, task, *seen)
             }
-            (Asked::Place(task, check), RepositoryAnswer::Worktree(found)) => match found {
-                Ok(place) => self.placed(core, (task, &check), place),
-                Err(what) => self.not_placed(core, (task, &check), &what),
+            (Asked::Place(task, work), RepositoryAnswer::Worktree(found)) => match found {
+                Ok(place) => self.placed(core, (task, work), place),
+                Err(what) => self.not_placed(core, (task, work), &what),
             },
             (Asked::Merge(task), RepositoryAnswer::Merged(merged)) => {
                 let (ok, detail) = (merged.is_ok(), merged.err().unwrap_or_default());

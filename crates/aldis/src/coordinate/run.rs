@@ -107,6 +107,7 @@ fn is_stale(effect: &Effect) -> bool {
         | Effect::Check
         | Effect::Inspect { .. }
         | Effect::RunCheck { .. }
+        | Effect::AskJudge
         | Effect::Look => true,
     }
 }
@@ -307,6 +308,7 @@ impl Conduct for RunConduct<'_> {
                 return Ok(Performed::After(Awaited::Answer(ticket)));
             }
             Effect::RunCheck { check, .. } => self.run_check(core, &check)?,
+            Effect::AskJudge => self.ask_judge(core)?,
             Effect::End { grace } => self.end_agent(core, grace)?,
             Effect::Suspend => self.control(core, Control::Suspend),
             Effect::Continue => self.control(core, Control::Resume),
@@ -385,7 +387,7 @@ impl Conduct for RunConduct<'_> {
                 let exited = Event::Exited(AgentExit { code, signal, output });
                 coordinator::advance_together(core, self, vec![exited], session.as_slice())
             }
-            Work::Check(check) => self.checked(core, check.finish(now, exit)),
+            Work::Check(check) => self.check_over(core, *check, exit),
         }
     }
 

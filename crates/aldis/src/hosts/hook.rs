@@ -46,7 +46,7 @@ use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::notify::routes::Routes;
 use crate::receipts;
 use crate::settings::catalog::{Catalog, choose};
-use crate::settings::clock;
+use crate::settings::clock::{self, Stopwatch};
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
 use crate::settings::store::StorePlace;
@@ -62,6 +62,8 @@ pub(crate) struct Hook<'c> {
     pub(crate) env: &'c Env,
     pub(crate) place: Place,
     pub(crate) now: Timestamp,
+    /// Since when it works.
+    pub(crate) began: Stopwatch,
     pub(crate) state_dir: PathBuf,
     /// What is different where it was called on another machine: none of its files are here.
     pub(crate) elsewhere: Option<Elsewhere>,

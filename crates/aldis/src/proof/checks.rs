@@ -10,7 +10,7 @@ use aldis_process::Output;
 use aldis_store::RunId;
 
 use super::record::Recorder;
-use crate::agents::command::{JobLaunch, Program};
+use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::settings::clock::SteadyClock;
 
 /// How long to wait for output before the time is looked at.
@@ -31,10 +31,33 @@ pub(crate) fn run(run: &RunId, check: &Check, place: &Path, most: Duration) -> C
         run: run.clone(),
         worker: None,
     };
-    let started = match launch.start() {
-        Ok(started) => started,
+    let AttendedProcess { exit, timed_out, took_ms } = match attend(&launch, &mut recorder, most) {
+        Ok(ended) => ended,
         Err(failed) => return recorder.not_started(&failed.what),
     };
+    let report = read_report(&recorder, place);
+    recorder.finish(exit, timed_out, took_ms, report.as_deref())
+}
+
+/// How a process ended.
+pub(crate) struct AttendedProcess {
+    pub(crate) exit: Exit,
+    pub(crate) timed_out: bool,
+    pub(crate) took_ms: u64,
+}
+
+/// Runs a process to its end, with everything it starts, for at most this long, and records what it
+/// prints.
+///
+/// # Errors
+///
+/// [`StartFailure`] if it cannot be started.
+pub(crate) fn attend(
+    launch: &JobLaunch,
+    recorder: &mut Recorder,
+    most: Duration,
+) -> Result<AttendedProcess, StartFailure> {
+    let started = launch.start()?;
     let clock = SteadyClock::start();
     let (began, mut exit, mut closed) = (clock.now(), None, false);
     while !(closed && exit.is_some()) && clock.now().since(began) < most {
@@ -56,9 +79,8 @@ pub(crate) fn run(run: &RunId, check: &Check, place: &Path, most: Duration) -> C
         code: exit.code,
         signal: exit.signal,
     });
-    let took = u64::try_from(clock.now().since(began).as_millis()).unwrap_or(u64::MAX);
-    let report = read_report(&recorder, place);
-    recorder.finish(exit, timed_out, took, report.as_deref())
+    let took_ms = u64::try_from(clock.now().since(began).as_millis()).unwrap_or(u64::MAX);
+    Ok(AttendedProcess { exit, timed_out, took_ms })
 }
 
 /// Removes the report of an earlier run: what a check does not write must not count.

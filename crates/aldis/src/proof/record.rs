@@ -58,6 +58,11 @@ impl Recorder {
         self.err.push(bytes);
     }
 
+    /// What it wrote to standard output, or the end of that.
+    pub(crate) fn answer(&self) -> &[u8] {
+        &self.out.tail
+    }
+
     /// The check has ended. `report` is its JUnit report, if it writes one.
     pub(crate) fn finish(
         self,

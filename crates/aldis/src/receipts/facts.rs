@@ -30,27 +30,25 @@ pub(super) fn of(run: &Snapshot, task: Option<&str>, parts: &[Part]) -> Facts {
         serde_json::from_str(&part.body).ok()
     };
     match &run.state {
-        State::Phases(state) => {
-            of_proof(&state.checks().proof, state.checks().opinion.as_ref(), pins(PINS))
-        }
-        State::Run(state) => of_proof(state.proof(), None, pins(PINS)),
+        State::Phases(state) => of_proof(&state.checks().proof, pins(PINS)),
+        State::Run(state) => of_proof(state.proof(), pins(PINS)),
         State::Delivery(state) => {
             let task = task.and_then(|task| Some((state.number(task)?, state.task(task)?)));
-            task.map(|(no, task)| of_proof(&task.proof, None, pins(&pins_of_task(no))))
+            task.map(|(no, task)| of_proof(&task.proof, pins(&pins_of_task(no))))
                 .unwrap_or_default()
         }
         State::Turns(_) | State::Unreadable(_) => Facts::default(),
     }
 }
 
-fn of_proof(proof: &Proof, opinion: Option<&Opinion>, pins: Option<Pins>) -> Facts {
+fn of_proof(proof: &Proof, pins: Option<Pins>) -> Facts {
     let round = proof.round();
     let results = round.map(|round| &*round.results).unwrap_or_default();
     Facts {
         checks: results.iter().map(check).collect(),
         verdict: round.and_then(verdict),
         protected: proof.pinned().map(|pinned| protected(pinned, round, pins.as_ref())),
-        opinions: opinion.map(said).into_iter().collect(),
+        opinions: round.and_then(|round| round.opinion.as_ref()).map(said).into_iter().collect(),
     }
 }
 

@@ -9,6 +9,7 @@ mod bus;
 mod recent;
 mod words;
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ const GATHER: Duration = Duration::from_millis(10);
 const SLICE: usize = 64 << 10;
 /// How many slices wait for a client: with the one being sent, a quarter of a megabyte.
 const BACKLOG: usize = 3;
+/// Of how many runs a follower of a project remembers whose they are.
+const MET_MAX: usize = 10_000;
 /// How many decisions are read at once, and how long they may be together.
 const PAGE: usize = 200;
 const PAGE_BYTES: usize = BACKLOG * SLICE;
@@ -127,19 +130,68 @@ async fn newest(app: &Arc<App>) -> Result<Cursor, ApiError> {
     Ok(last.first().map_or(Cursor::START, |decision| decision.cursor))
 }
 
-/// Opens a stream of the decisions after `after`, of one run or all; of those to come if nothing is
-/// said.
+/// What somebody follows.
+#[derive(Debug)]
+pub(super) enum Followed {
+    /// Everything.
+    All,
+    /// One run.
+    Run(RunId),
+    /// All runs of a project.
+    Project(ProjectRuns),
+}
+
+/// The runs of a project, as far as they were met.
+#[derive(Clone, Debug)]
+pub(super) struct ProjectRuns {
+    project: String,
+    met: HashMap<RunId, bool>,
+}
+
+impl Followed {
+    /// All runs of this project.
+    pub(super) fn project(project: String) -> Self {
+        Self::Project(ProjectRuns { project, met: HashMap::new() })
+    }
+
+    fn run(&self) -> Option<&RunId> {
+        match self {
+            Self::Run(run) => Some(run),
+            Self::All | Self::Project(_) => None,
+        }
+    }
+}
+
+impl ProjectRuns {
+    /// Leaves out what is of other projects.
+    fn retain(&mut self, engine: &Engine, page: &mut Vec<Decision>) -> Result<(), StoreError> {
+        if self.met.len() > MET_MAX {
+            self.met.clear();
+        }
+        for decision in page.iter() {
+            if !self.met.contains_key(&decision.run) {
+                let run = engine.store().run(&decision.run)?;
+                let is_own = run.is_some_and(|run| run.record.project == self.project);
+                self.met.insert(decision.run.clone(), is_own);
+            }
+        }
+        page.retain(|decision| self.met.get(&decision.run) == Some(&true));
+        Ok(())
+    }
+}
+
+/// Opens a stream of the decisions after `after`; of those to come if nothing is said.
 pub(super) async fn open(
     app: &Arc<App>,
-    run: Option<RunId>,
+    of: Followed,
     after: Option<Cursor>,
 ) -> Result<Body, ApiError> {
     let newest = newest(app).await?;
     let (pieces, feed) = mpsc::channel(BACKLOG);
-    let seat = app.bus.follow(run.as_ref());
+    let seat = app.bus.follow(of.run());
     let last = after.unwrap_or(newest);
     let (app, partial, read, sent) = (app.clone(), None, None, Vec::new());
-    let mut follower = Follower { app, run, seat, last, partial, read, sent, pieces };
+    let mut follower = Follower { app, of, seat, last, partial, read, sent, pieces };
     let gap = match after {
         Some(after) => follower.gap(after, newest).await?,
         None => None,
@@ -158,7 +210,7 @@ pub(super) async fn open(
 /// Somebody who follows.
 struct Follower {
     app: Arc<App>,
-    run: Option<RunId>,
+    of: Followed,
     seat: Seat,
     /// The last decision that it has got whole.
     last: Cursor,
@@ -223,7 +275,7 @@ impl Follower {
     /// backlog: what it has not taken is read again.
     async fn catch_up(&mut self) -> Result<(), Cut> {
         loop {
-            let known = self.read.and_then(|read| self.app.bus.after(self.run.as_ref(), read));
+            let known = self.read.and_then(|read| self.app.bus.after(self.of.run(), read));
             let (was_taken, is_last) = match known {
                 Some(pieces) => (self.tell(pieces).await?, true),
                 None => self.tell_stored().await?,
@@ -241,21 +293,40 @@ impl Follower {
         // Whatever the bus reads after this comes from it, and some of it from the store, too.
         let read = self.app.bus.read();
         (self.read, self.sent) = (None, Vec::new());
-        let (run, after) = (self.run.clone(), self.last);
+        let (run, after) = (self.of.run().cloned(), self.last);
+        let mut project = match &self.of {
+            Followed::Project(project) => Some(project.clone()),
+            Followed::All | Followed::Run(_) => None,
+        };
         let stored = self.app.with_engine(move |engine| {
-            let (page, is_last) = page(engine, run.as_ref(), after)?;
+            let (mut page, is_last) = page(engine, run.as_ref(), after)?;
+            let newest = page.last().map_or(after, |last| last.cursor);
+            if let Some(project) = &mut project {
+                project.retain(engine, &mut page)?;
+            }
             let cursors: Vec<Cursor> = page.iter().map(|decision| decision.cursor).collect();
-            Ok::<_, StoreError>((recent::pieces((1..).zip(page)), cursors, is_last))
+            let pieces = recent::pieces((1..).zip(page));
+            Ok::<_, StoreError>((pieces, cursors, is_last, (newest, project)))
         });
         // A store that fails now is asked again with the next decision.
-        let Ok((pieces, cursors, is_last)) = stored.await else { return Ok((true, true)) };
+        let Ok((pieces, cursors, is_last, (newest, project))) = stored.await else {
+            return Ok((true, true));
+        };
         if self.partial.is_some_and(|(cursor, _)| cursors.first() != Some(&cursor)) {
             // It was pruned meanwhile: whoever has half of it begins anew.
             return Err(Cut::Gone);
         }
         let was_taken = self.tell(pieces).await?;
-        (self.read, self.sent) =
-            if was_taken && is_last { (Some(read), cursors) } else { (None, Vec::new()) };
+        let Some(project) = project else {
+            (self.read, self.sent) =
+                if was_taken && is_last { (Some(read), cursors) } else { (None, Vec::new()) };
+            return Ok((was_taken, is_last));
+        };
+        // What is kept in memory is of all projects: this one is read in the store.
+        (self.of, self.read, self.sent) = (Followed::Project(project), None, Vec::new());
+        if was_taken {
+            self.last = newest;
+        }
         Ok((was_taken, is_last))
     }
 

@@ -201,6 +201,8 @@ impl Seen {
                 let decided = engine.store().decisions_of(&event.run, revision)?;
                 let rule = decided.last().and_then(|last| rule(&last.body));
                 metrics.stop(&rule.unwrap_or_else(|| "none".to_owned()));
+                let took = parsed::<HookTiming>(event).and_then(|stopped| stopped.took_ms);
+                took.map(Duration::from_millis).iter().for_each(|took| metrics.hook(*took));
             }
             (_, "check_ended") => {
                 let result = parsed::<Checked>(event).map(|checked| checked.result());
@@ -225,6 +227,13 @@ impl Seen {
         }
         Ok(())
     }
+}
+
+/// What a hook said of itself.
+#[derive(Deserialize)]
+struct HookTiming {
+    #[serde(default)]
+    took_ms: Option<u64>,
 }
 
 /// The result of a check: a run writes it alone, a delivery beside its task.

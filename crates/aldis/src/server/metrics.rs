@@ -50,12 +50,13 @@ pub(super) struct Metrics {
 }
 
 /// What happens in all runs of the store, counted from the journal.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct JournalMetrics {
     runs_ended: Family<Labels<2>, Counter>,
     signals: Family<Labels<2>, Counter>,
     near_misses: Family<Labels<1>, Counter>,
     stops: Family<Labels<1>, Counter>,
+    hooks: Histogram,
     checks: Family<Labels<1>, Counter>,
     leases_lost: Counter,
     cost_dollars: Counter<f64, AtomicU64>,
@@ -199,7 +200,11 @@ impl Metrics {
 
 impl JournalMetrics {
     fn new(add: &mut Registry) -> Self {
+        let hooks = Histogram::new(SECONDS);
+        let about = "Time that hooks took until a stop could be decided";
+        add.register("hook_seconds", about, hooks.clone());
         Self {
+            hooks,
             runs_ended: added(add, "runs_ended", "Runs that ended, of everybody"),
             signals: added(add, "signals", "Signals that decisions rest on"),
             near_misses: added(add, "near_misses", "What looked like a signal and was none"),
@@ -234,6 +239,10 @@ impl JournalMetrics {
 
     pub(super) fn stop(&self, rule: &str) {
         self.stops.get_or_create(&[("rule", rule.to_owned())]).inc();
+    }
+
+    pub(super) fn hook(&self, took: Duration) {
+        self.hooks.observe(took.as_secs_f64());
     }
 
     pub(super) fn check(&self, result: &str) {
@@ -300,6 +309,7 @@ mod tests {
         journal.signal("said", "counted");
         journal.near_miss("introduced");
         journal.stop("phases/blocked");
+        journal.hook(Duration::from_millis(4));
         journal.check("passed");
         journal.spent(100, 2_500_000);
         journal.questions(1, Some(Timestamp::from_millis(1_000)));

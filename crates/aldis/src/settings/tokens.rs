@@ -197,6 +197,19 @@ pub(crate) fn list(store: &dyn Store) -> Result<Vec<Token>, StoreError> {
     Ok(store.tickets(KIND, TOKENS_MAX)?.into_iter().filter_map(Token::of).collect())
 }
 
+/// Copies the tokens that are valid. Returns how many.
+///
+/// # Errors
+///
+/// Fails if a store does.
+pub(crate) fn copy(from: &dyn Store, to: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
+    let mut copied = 0;
+    for ticket in from.tickets(KIND, TOKENS_MAX)?.iter().filter(|ticket| ticket.until > now) {
+        copied += u64::from(to.put_ticket(ticket)?);
+    }
+    Ok(copied)
+}
+
 /// Revokes the token of this id. Returns it, if there was one.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! `aldis worker`: real workers, a real git remote, and what happens when they are killed.
 
 mod losses;
+mod sessions;
 mod stage;
 
 use std::time::Duration;

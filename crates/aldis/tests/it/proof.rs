@@ -1,6 +1,7 @@
 //! Checks that an agent cannot bend, with real processes and a real git.
 
 mod deliveries;
+mod judges;
 mod runs;
 
 use std::fs;

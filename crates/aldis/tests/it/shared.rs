@@ -182,6 +182,13 @@ fn every_machine_of_a_release_is_copied_there_and_back() {
         command.env("ALDIS_NOW", "2099-01-01T00:00:00Z").args(["store", "copy", from, to]);
         feed(command, b"")
     };
+    let token = |args: &[&str]| {
+        let mut command = project.command(ALDIS);
+        // It must still be valid when it is copied.
+        command.env("ALDIS_NOW", "2099-01-01T00:00:00Z").args([&["token"], args].concat());
+        feed(command, b"").text()
+    };
+    token(&["new", "--scope", "observe", "--all-projects"]);
     let there = copy(&state, &address);
     assert_eq!((there.code, &*there.stderr), (0, ""), "{}", there.text());
     let count = cluster.sql("SELECT count(*) FROM copy.runs").unwrap();
@@ -193,7 +200,13 @@ fn every_machine_of_a_release_is_copied_there_and_back() {
         "{}",
         there.stdout
     );
+    assert!(there.stdout.ends_with("1 token is valid there, too.\n"), "{}", there.stdout);
+    let tokens = || cluster.sql("SELECT count(*) FROM copy.tickets WHERE kind = 'token'").unwrap();
+    assert_eq!(tokens(), "1");
+    // One that was revoked there stays so.
+    cluster.sql("DELETE FROM copy.tickets").unwrap();
     let again = copy(&state, &address).stdout;
+    assert_eq!(tokens(), "0");
     assert_eq!(again, format!("Copied 0 runs, {count} runs already there.\n"));
     // As if it had been interrupted.
     cluster.sql("DELETE FROM copy.runs WHERE number > 100").unwrap();

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::proof::{
-    ChangeKind, CheckResult, CheckStatus, FileChange, FileClass, Inspection, OnChange, RedFirst,
+    ChangeKind, CheckResult, CheckStatus, FileChange, FileClass, Inspection, OnChange,
+    OpinionVerdict, RedFirst,
 };
 use crate::run::Usage;
 use crate::{proof, stagnation};
@@ -242,7 +243,17 @@ fn checks() -> Vec<Kept> {
     asked.happens(&ended(CheckStatus::Passed)).answers("put it back");
     asked.says(&[READY]).happens(&seen(bent())).happens(&ended(CheckStatus::Passed));
     asked.answers("accept");
-    vec![red, asked]
+    let mut judged = all_of(|config| {
+        let judge = Some("./judge".to_owned());
+        config.proof = proof::Config { judge, ..proof::Config::unnamed("make") };
+    });
+    judged.happens(&seen(vec![]));
+    for verdict in [OpinionVerdict::Refuse, OpinionVerdict::Accept] {
+        let opinion = proof::Opinion::new("./judge", verdict, "export.rs has no test");
+        judged.says(&[READY]).happens(&seen(vec![])).happens(&ended(CheckStatus::Passed));
+        judged.happens(&Event::OpinionGiven { task: task(), opinion });
+    }
+    vec![red, asked, judged]
 }
 
 /// What humans do, and endings.

@@ -88,8 +88,10 @@ fn claimed(state: &mut State) -> Outcome {
 }
 
 /// What a round of checks makes of the claim.
-fn round(state: &State, status: CheckStatus) -> Proof {
-    let (mut proof, config) = (state.checks.proof.clone(), &state.setup.config.proof);
+fn round(state: &State, status: CheckStatus, opinion: Option<OpinionVerdict>) -> Proof {
+    let mut config = state.setup.config.proof.clone();
+    config.judge = opinion.map(|_| "judge".to_owned());
+    let (mut proof, config) = (state.checks.proof.clone(), &config);
     let mut step = Some(proof.begin_claim(config, Claim::default()));
     while let Some(next) = step.take() {
         step = match next {
@@ -113,6 +115,10 @@ fn round(state: &State, status: CheckStatus) -> Proof {
                 result.output.tail = "2 of 118 failed\n".to_owned();
                 proof.on_result(config, &result)
             }
+            Step::Ask => {
+                let verdict = opinion.expect("asked for nothing");
+                proof.on_opinion(config, &Opinion::new("judge", verdict, "the tests are empty"))
+            }
             Step::Judged(_) => None,
         };
     }
@@ -124,10 +130,9 @@ fn judged(
     minutes: i64,
     (status, says): (CheckStatus, Option<OpinionVerdict>),
 ) -> Outcome {
-    let opinion = says.map(|verdict| Opinion::new("judge", verdict, "the tests are empty"));
-    let proof = Box::new(round(state, status));
+    let proof = Box::new(round(state, status, says));
     let check = state.checks.started;
-    state.on_event(at(minutes), &Event::Checked { check, proof, opinion, fresh_token: None })
+    state.on_event(at(minutes), &Event::Checked { check, proof, fresh_token: None })
 }
 
 fn verdict(state: &mut State, minutes: i64, status: CheckStatus) -> Outcome {
@@ -247,8 +252,8 @@ fn a_verdict_after_the_end_or_about_an_older_claim_changes_nothing() {
     claimed(&mut state);
     lost(&mut state, 2);
     let before = state.clone();
-    let proof = Box::new(round(&state, CheckStatus::Passed));
-    let old = Event::Checked { check: 1, proof, opinion: None, fresh_token: None };
+    let proof = Box::new(round(&state, CheckStatus::Passed, None));
+    let old = Event::Checked { check: 1, proof, fresh_token: None };
     assert_eq!((state.on_event(at(3), &old), &state), (Outcome::untouched(), &before));
     state.on_event(at(3), &Event::Cancel { by: "`aldis auto stop`".to_owned() });
     assert_eq!(state.checks.claim, None);

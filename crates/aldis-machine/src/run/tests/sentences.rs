@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::proof::{
     ChangeKind, CheckOutput, CheckResult, CheckStatus, FileChange, FileClass, Inspection, OnChange,
-    RedFirst,
+    OpinionVerdict, RedFirst,
 };
 use crate::{Decision, proof};
 
@@ -155,6 +155,15 @@ fn checks() -> Vec<Scenario> {
     refused.extend(claims());
     refused.extend([(4, bent()), (5, reported(DONE)), (6, clean()), (7, inspected())]);
     refused.extend([(8, ended("", CheckStatus::Failed)), (9, passed(""))]);
+    let says = |verdict| {
+        let opinion = proof::Opinion::new("./judge", verdict, "export.rs has no test");
+        Event::OpinionGiven(proof::Opinion { micro_dollars: Some(20_000), ..opinion })
+    };
+    let mut opinions = vec![(1, looked()), (1, inspected())];
+    opinions.extend(claims());
+    opinions.extend([(4, inspected()), (5, passed("")), (6, says(OpinionVerdict::Refuse))]);
+    opinions.extend([(7, reported(DONE)), (8, clean()), (9, inspected()), (10, passed(""))]);
+    opinions.push((11, says(OpinionVerdict::Accept)));
     vec![
         (
             "checks that prove nothing, and a human who is asked",
@@ -174,6 +183,14 @@ fn checks() -> Vec<Scenario> {
             "a check that was bent, and then is flaky",
             |config| config.proof = proof::Config { repeat: 1, ..proof::Config::unnamed("make") },
             refused,
+        ),
+        (
+            "a second opinion",
+            |config| {
+                let judge = Some(text("./judge"));
+                config.proof = proof::Config { judge, ..proof::Config::unnamed("make") };
+            },
+            opinions,
         ),
         (
             "a check that must fail first",

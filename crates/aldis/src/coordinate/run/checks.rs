@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use aldis_engine::note;
-use aldis_machine::proof::{Check, CheckResult, Stage};
-use aldis_machine::run::{Event, State, Status};
+use aldis_machine::proof::{Check, CheckResult, Opinion, Stage};
+use aldis_machine::run::{Event, Exit, State, Status};
 
 use super::RunConduct;
 use super::job::Work;
+use crate::agents::output_log::LoggedAgent;
 use crate::coordinate::checking::RunningCheck;
 use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::{self, Core};
+use crate::coordinate::judge::{self, JudgeSubject};
 use crate::coordinate::world::{RepositoryRequest, Ticket};
 use crate::error::CommandError;
 use crate::proof::inspect::{InspectRequest, Inspected};
@@ -94,6 +96,19 @@ impl RunConduct<'_> {
         }
     }
 
+    /// A check or a judge has ended with everything it started.
+    pub(super) fn check_over(
+        &mut self,
+        core: &mut Core<'_, State>,
+        running: RunningCheck,
+        exit: Exit,
+    ) -> Result<(), CommandError> {
+        match running.judges {
+            true => self.judged(core, running.opinion(core.now(), exit)),
+            false => self.checked(core, running.finish(core.now(), exit)),
+        }
+    }
+
     /// A check has ended with everything it started, or could not be started.
     pub(super) fn checked(
         &mut self,
@@ -108,6 +123,37 @@ impl RunConduct<'_> {
         };
         self.advance(core, event)?;
         core.tracing.iter_mut().for_each(|tracing| tracing.check_ended(""));
+        self.leave_checkout(core);
+        Ok(())
+    }
+
+    /// Asks for a second opinion, where the checks ran.
+    pub(super) fn ask_judge(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        let state = core.state();
+        let Some(command) = state.setup().config.proof.judge.clone() else { return Ok(()) };
+        let place = self.check_place.clone().unwrap_or_else(|| self.plan.directory.clone());
+        let (task, proof) = (state.setup().task.clone(), state.proof().clone());
+        let transcripts = judge::logs(&self.plan.state, core.id(), &LoggedAgent::default());
+        let claim = "the task is done".to_owned();
+        let subject = JudgeSubject { task: &task, claim, proof: &proof, transcripts };
+        let (job, run) = (core.new_job(), core.id().clone());
+        match RunningCheck::ask(core.world(), (job, &run), (&command, &place), &subject) {
+            Ok(running) => {
+                self.deadline = Some(running.deadline);
+                self.job = Some(super::Job::new(job, Work::Check(Box::new(running))));
+                Ok(())
+            }
+            Err(opinion) => self.judged(core, opinion),
+        }
+    }
+
+    /// A judge has ended, or nobody could be asked.
+    pub(super) fn judged(
+        &mut self,
+        core: &mut Core<'_, State>,
+        opinion: Opinion,
+    ) -> Result<(), CommandError> {
+        self.advance(core, Event::OpinionGiven(opinion))?;
         self.leave_checkout(core);
         Ok(())
     }

@@ -82,7 +82,7 @@ impl<'p> RunConduct<'p> {
         let run = core.id().clone();
         let mut variables = match what {
             Program::Agent { .. } => self.plan.variables(&run),
-            Program::Check(_) => Vec::new(),
+            Program::Check(_) | Program::Judge { .. } => Vec::new(),
         };
         variables.extend(core.tracing.as_mut().map(Tracing::launch));
         let launch = JobLaunch { what, directory, variables, run, worker: None };

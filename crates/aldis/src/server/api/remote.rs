@@ -25,6 +25,7 @@ use crate::mcp;
 use crate::server::access::Asker;
 use crate::server::app::AppState;
 use crate::server::error::ApiError;
+use crate::settings::clock::Stopwatch;
 use crate::settings::tokens::{Grant, hash};
 use crate::view::wire::call::{CallReply, TokenLine};
 
@@ -66,7 +67,8 @@ fn handle(
         return Ok(HookReply { repeated: true, ..reply });
     }
     let (place, elsewhere) = (form.place(&grant), Some(form.elsewhere(grant)));
-    let hook = Hook { call: &call, env: &env, place, now, state_dir, elsewhere };
+    let began = Stopwatch::start();
+    let hook = Hook { call: &call, env: &env, place, now, began, state_dir, elsewhere };
     let run = hook.handle_elsewhere(engine, &mut |answer| reply.output = said(answer));
     let run = run.map_err(|error| ApiError::internal(error.to_string()))?;
     note_delivered(engine.store(), &form.id, now)?;

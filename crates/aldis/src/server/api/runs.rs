@@ -23,9 +23,10 @@ use crate::server::access::Asker;
 use crate::server::access::need::insufficient;
 use crate::server::app::{App, AppState};
 use crate::server::error::ApiError;
-use crate::server::events::{self, CloudEvent};
+use crate::server::events::{self, CloudEvent, Followed};
 use crate::server::output::{self, OutputPiece, OutputQuery};
 use crate::server::runs::RunInput;
+use crate::settings::tokens::Grant;
 use crate::view::wire::effects::StartForm;
 use crate::view::wire::run::{DecisionForm, EventForm};
 use crate::view::wire::task::TaskLine;
@@ -365,15 +366,18 @@ pub(super) async fn follow(
 ) -> Result<EventStream<CloudEvent<'static>>, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
-    match &run {
-        Some(run) => asker.check_run(&app, run).await?,
-        None if asker.grant.is_everywhere() => {}
-        None => {
-            let message = "this token is not for all projects: name a run, as `?run=ID`";
-            return Err(insufficient(message));
+    let followed = match (run, &asker.grant) {
+        (Some(run), _) => {
+            asker.check_run(&app, &run).await?;
+            Followed::Run(run)
         }
-    }
+        (None, Grant { run: Some(_), .. }) => {
+            return Err(insufficient("this token is for one run: name it, as `?run=ID`"));
+        }
+        (None, Grant { project: Some(project), .. }) => Followed::project(project.clone()),
+        (None, _) => Followed::All,
+    };
     let last = last_event(&headers)?;
     let after: Option<Cursor> = last.or(query.after.as_deref()).map(cursor).transpose()?;
-    Ok(EventStream::new(events::open(&app, run, after).await?))
+    Ok(EventStream::new(events::open(&app, followed, after).await?))
 }

@@ -2,7 +2,7 @@
 
 use aldis_engine::{Engine, NewRun};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, RunId};
+use aldis_store::{Cursor, Driver, RunId};
 use axum::http::Method;
 use serde_json::json;
 
@@ -183,7 +183,7 @@ async fn every_route_with_every_token() {
                     (_, "everywhere") if is_limited => Some(403),
                     (_, "project") if run.is_some() => Some(403),
                     (_, "run") if !is_mine => Some(404),
-                    _ if path == "/v1/events" && is_limited => Some(403),
+                    _ if path == "/v1/events" && run.is_some() => Some(403),
                     _ => None,
                 };
                 let cell = format!("{route}, {scope:?} for {whose}: {status} {code}");
@@ -355,4 +355,41 @@ async fn a_browser_that_logs_in_by_a_token_may_do_what_it_may() {
     assert_eq!(ask("GET", "/v1/runs").await, 401, "signed out with its token");
     let signal = secret(&bench, Scope::Signal, None, None);
     assert_eq!(bench.post("/v1/login", log_in(&signal)).await.status.as_u16(), 401);
+}
+
+/// The stream of a project has all of its runs, in order, and nothing of others.
+#[tokio::test]
+async fn a_project_follows_its_own_runs() {
+    let bench = bench();
+    let admin = secret(&bench, Scope::Admin, None, None);
+    for (number, channel) in ["c2", "c1", "c2", "c1"].iter().enumerate() {
+        let path = format!("/v1/channels/{channel}/human");
+        let request = Request::builder().method("POST").uri(path).header("host", HOST);
+        let request = request.header("authorization", format!("Bearer {admin}"));
+        let request = request.header("content-type", "application/json");
+        let request = request.header("idempotency-key", format!("m{number}"));
+        let said = json!({ "from": "me", "text": format!("message {number}") });
+        let got = bench.raw(request.body(Body::from(said.to_string())).unwrap()).await;
+        assert!(got.status.is_success(), "{}", got.text);
+    }
+    let all = bench.store.decisions_after(None, &Cursor::START, 1_000).unwrap();
+    let own: Vec<_> = all.iter().filter(|it| it.run.as_str() == "c1").collect();
+    let last = all.iter().rposition(|it| it.run.as_str() == "c1").unwrap();
+    assert!(own.len() > 2 && own.len() < last, "some of others are between");
+
+    let token = secret(&bench, Scope::Observe, None, Some(MINE));
+    let request = Request::builder().uri("/v1/events?after=0").header("host", HOST);
+    let request = request.header("authorization", format!("Bearer {token}"));
+    let response =
+        bench.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status().as_u16(), 200);
+    let (mut body, mut text) = (response.into_body(), String::new());
+    while text.matches("\nid: ").count() < own.len() {
+        let frame = body.frame().await.expect("it goes on").unwrap();
+        text.push_str(&String::from_utf8_lossy(&frame.into_data().unwrap_or_default()));
+    }
+    let ids: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
+    let wanted: Vec<String> = own.iter().map(|decision| decision.cursor.to_string()).collect();
+    assert_eq!(ids, wanted, "{text}");
+    assert!(!text.contains("\"c2\""), "{text}");
 }

@@ -165,6 +165,8 @@ pub(crate) enum RunEffect {
         /// The how manieth time in this round, from 1.
         attempt: u32,
     },
+    /// Ask for a second opinion.
+    AskJudge,
     /// Inspect the work tree.
     Look,
     /// Ask a human.
@@ -275,6 +277,11 @@ pub(crate) enum DeliveryEffect {
         check: String,
         /// The how manieth time in this round, from 1.
         attempt: u32,
+    },
+    /// Ask for a second opinion about the work of a task.
+    AskJudge {
+        /// The task.
+        task: String,
     },
     /// Look whether an expert's file is there.
     CheckExpert {
@@ -433,6 +440,7 @@ mod tests {
             { "effect": "check" },
             { "effect": "inspect", "stage": "claim", "commit": "c", "keep": true },
             { "effect": "run_check", "check": "tests", "attempt": 1 },
+            { "effect": "ask_judge" },
             { "effect": "look" },
             { "effect": "ask", "id": "q1", "text": "t" },
             { "effect": "keep_work", "base": "b" },
@@ -448,6 +456,7 @@ mod tests {
             { "effect": "merge", "task": "t1" },
             { "effect": "inspect", "task": "t1", "stage": "start" },
             { "effect": "run_check", "task": "t1", "check": "tests", "attempt": 1 },
+            { "effect": "ask_judge", "task": "t1" },
             { "effect": "check_expert", "name": "n", "file": "f" },
             { "effect": "notice", "notice": "task_complete", "level": "info", "text": "t" },
             { "effect": "finish", "ending": "complete" },

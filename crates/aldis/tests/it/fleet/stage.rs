@@ -60,10 +60,15 @@ pub(super) mod signal {
 
 impl Fleet {
     pub(super) fn new(plan: &str) -> Self {
+        Self::running(plan, AGENT)
+    }
+
+    /// A project with agents of its own.
+    pub(super) fn running(plan: &str, script: &str) -> Self {
         let fleet = Self { project: Project::new().patient(), store: None };
         fs::create_dir(fleet.marks()).unwrap();
         let agent = fleet.project.path().join("agent.sh");
-        fs::write(&agent, AGENT.replace("MARKS", fleet.marks().to_str().unwrap())).unwrap();
+        fs::write(&agent, script.replace("MARKS", fleet.marks().to_str().unwrap())).unwrap();
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(fleet.project.path().join("plan.md"), plan).unwrap();
         fleet.git_at(&fleet.project.path(), &["init", "-q", "-b", "main", "."]);
@@ -159,6 +164,20 @@ impl Fleet {
 
     pub(super) fn go_on(&self) -> Process {
         self.spawn(&["deliver", "--continue"], &[])
+    }
+
+    /// Settings of the user's own.
+    pub(super) fn settings(&self, text: &str) {
+        let directory = self.project.home().join(".config/aldis");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("aldis.toml"), text).unwrap();
+    }
+
+    /// How agents of this role and task were started, in order, where they write that down.
+    pub(super) fn started(&self, agent: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.marks().join("arguments")).unwrap_or_default();
+        let lines = text.lines().map(str::trim_end);
+        lines.filter(|line| line.split(' ').next() == Some(agent)).map(str::to_owned).collect()
     }
 
     /// Holds up an agent, by its role and task.
