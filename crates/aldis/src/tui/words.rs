@@ -286,7 +286,10 @@ fn task(palette: Palette, now: Timestamp, task: &TaskLine) -> Line<'static> {
     let round = if task.round > 0 { format!("  round {}", task.round) } else { String::new() };
     let progress = task.progress.as_deref().map(|text| format!("  {text}")).unwrap_or_default();
     Line::from(vec![
-        palette.tone(show::task_tone(&task.status), format!("{:<17} ", task.status)),
+        palette.tone(
+            show::task_tone(&task.status),
+            format!("{:<11} ", show::task_words(&task.status)),
+        ),
         palette.strong(display::excerpt(title, TITLE_MAX)),
         palette.dim(if is_named { format!("  {}", task.task) } else { String::new() }),
         palette.plain(round),
