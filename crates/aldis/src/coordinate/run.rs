@@ -402,14 +402,7 @@ impl Conduct for RunConduct<'_> {
         answer: RepositoryAnswer,
     ) -> Result<(), CommandError> {
         self.look.take_if(|look| *look == ticket);
-        if let RepositoryAnswer::Looked(tree) = &answer
-            && self.claim_looked(core, ticket, tree)?
-        {
-            return Ok(());
-        }
-        if let RepositoryAnswer::Inspected(seen) = &answer
-            && self.claim_compared(core, ticket, &seen.inspection)?
-        {
+        if self.claim_answered(core, ticket, &answer)? {
             return Ok(());
         }
         match answer {

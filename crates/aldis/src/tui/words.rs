@@ -269,6 +269,10 @@ pub(super) fn about(
         lines.push(Line::default());
         lines.push(Line::from(palette.warn(format!("question {}", question.id))));
         lines.extend(wrapped(&question.text, width, |text| palette.plain(text)));
+        let suggestion = question.suggestion();
+        let suggestion =
+            suggestion.iter().flat_map(|text| wrapped(text, width, |it| palette.dim(it)));
+        lines.extend(suggestion);
     }
     lines
 }

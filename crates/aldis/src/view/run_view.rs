@@ -219,11 +219,11 @@ impl RunView {
                 (status, count)
             }
             Some(reason) if success => {
-                ((Tone::Good, "complete".to_owned()), format!(" ({})", exit_words(reason)))
+                ((Tone::Good, "complete".to_owned()), format!(" ({})", spoken(reason.as_str())))
             }
             reason => {
                 let phase = state.failed_in().unwrap_or(phase);
-                let reason = reason.map(|reason| format!(" ({})", exit_words(reason)));
+                let reason = reason.map(|reason| format!(" ({})", spoken(reason.as_str())));
                 let detail = format!(" in phase {phase}{}", reason.unwrap_or_default());
                 ((Tone::Bad, "ended".to_owned()), detail)
             }
@@ -427,17 +427,6 @@ pub(crate) fn ending_words(ending: run::Ending) -> String {
     match ending {
         run::Ending::NeedsHuman => "needs you".to_owned(),
         ending => spoken(ending.as_str()),
-    }
-}
-
-/// Why a run through phases ended, in words.
-fn exit_words(reason: phases::ExitReason) -> String {
-    match reason {
-        phases::ExitReason::UserCancelled => "cancelled by you".to_owned(),
-        phases::ExitReason::AutoCompleteSignal => {
-            "the agent reported all phases complete".to_owned()
-        }
-        reason => spoken(reason.as_str()),
     }
 }
 

@@ -15,7 +15,9 @@ use super::job::Work;
 use super::{LAST_GRACE, RunConduct};
 use crate::coordinate::checking::RunningCheck;
 use crate::coordinate::coordinator::Core;
-use crate::coordinate::world::{Control, JobId, OutputStream, RepositoryRequest, Ticket};
+use crate::coordinate::world::{
+    Control, JobId, OutputStream, RepositoryAnswer, RepositoryRequest, Ticket,
+};
 use crate::error::CommandError;
 use crate::telemetry::Tracing;
 
@@ -107,9 +109,24 @@ impl RunConduct<'_> {
         Ok(())
     }
 
-    /// Takes the answer of the repository, if it is for a claim: starts the check, or says what the work
-    /// tree lacks.
-    pub(super) fn claim_looked(
+    /// Takes the answer of the repository, if it is for a claim.
+    pub(super) fn claim_answered(
+        &mut self,
+        core: &mut Core<'_, State>,
+        answered: Ticket,
+        answer: &RepositoryAnswer,
+    ) -> Result<bool, CommandError> {
+        match answer {
+            RepositoryAnswer::Looked(tree) => self.claim_looked(core, answered, tree),
+            RepositoryAnswer::Inspected(seen) => {
+                self.claim_compared(core, answered, &seen.inspection)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The work tree is known: has the pinned files compared, or says what the work tree lacks.
+    fn claim_looked(
         &mut self,
         core: &mut Core<'_, State>,
         answered: Ticket,
@@ -137,8 +154,8 @@ impl RunConduct<'_> {
         Ok(true)
     }
 
-    /// Takes the answer of the repository, if it is for a claim: how its pinned files are.
-    pub(super) fn claim_compared(
+    /// The pinned files are compared.
+    fn claim_compared(
         &mut self,
         core: &mut Core<'_, State>,
         answered: Ticket,
