@@ -181,7 +181,7 @@ pub struct Stop {
     pub must_allow: Option<MustAllow>,
     /// What the agent asks a human by a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asks: Option<QuestionDraft>,
+    pub asks: Option<Box<QuestionDraft>>,
     /// How far the transcript has been read, in the shell's own form.
     #[serde(default, alias = "heard_to", skip_serializing_if = "Option::is_none")]
     pub read_cursor: Option<String>,

@@ -60,7 +60,7 @@ pub(super) fn park(state: &mut State, now: Timestamp, stop: &Stop, outcome: &Out
         let asks = outcome.decision().is_some_and(|it| it.rule == Rule::RecoverableError.as_str());
         let error = state.closing.last_error.as_ref().filter(|_| asks);
         let draft = error.map(|error| QuestionDraft::new(&*error.message));
-        let question = draft.or_else(|| stop.asks.clone()).map(|draft| {
+        let question = draft.or_else(|| stop.asks.as_deref().cloned()).map(|draft| {
             state.questions_asked = state.questions_asked.saturating_add(1);
             draft.named(&format!("q{}", state.questions_asked), now)
         });

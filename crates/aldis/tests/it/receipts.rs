@@ -62,7 +62,7 @@ fn a_work_tree_that_is_gone_costs_no_receipt() {
     let gone = project.root().join("gone");
     git(&project, &["config", "core.worktree", gone.to_str().unwrap()]);
     let agent = "cat > /dev/null; echo '<chorus>COMPLETE</chorus>'";
-    let done = project.run(&["run", "--task", "x", "--", "sh", "-c", agent]);
+    let done = project.run(&["run", "--task", "x", "--", "/bin/sh", "-c", agent]);
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(project.alarms(), "");
     assert_eq!(files(&project).len(), 1);

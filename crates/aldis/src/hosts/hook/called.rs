@@ -116,7 +116,7 @@ impl Called {
     pub(super) fn add_to_stop(&self, state: &State, stop: &mut Stop) {
         self.add_to(state, &mut stop.findings);
         let asks = |call: &CallRecord| match call.call.in_phases(state, call.via) {
-            Ok(Reported::Asks(question)) => Some(question),
+            Ok(Reported::Asks(question)) => Some(Box::new(question)),
             _ => None,
         };
         // The last one counts: an agent asks one thing at a time.
