@@ -419,6 +419,8 @@ fn progress_never_goes_backwards_on_exit() {
         meaning,
         progress: Some(progress),
         text: None,
+        options: Vec::new(),
+        default: None,
         phase: None,
         phase_progress: None,
         iteration: None,

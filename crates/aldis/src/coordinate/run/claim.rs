@@ -49,7 +49,7 @@ enum CheckStage {
     },
     /// The pinned files are compared.
     Comparing {
-        claim: CheckedClaim,
+        claim: Box<CheckedClaim>,
         ticket: Ticket,
     },
     Running(Box<Running>),
@@ -150,7 +150,7 @@ impl RunConduct<'_> {
         }
         let ticket = self.inspect(core, (Stage::Claim, None, false))?;
         self.claims.compares.push(ticket);
-        self.claims.stage = Some(CheckStage::Comparing { claim, ticket });
+        self.claims.stage = Some(CheckStage::Comparing { claim: Box::new(claim), ticket });
         Ok(true)
     }
 
@@ -167,7 +167,7 @@ impl RunConduct<'_> {
         self.claims.compares.swap_remove(at);
         let is_it = |stage: &mut CheckStage| matches!(stage, CheckStage::Comparing { ticket, .. } if *ticket == answered);
         if let Some(CheckStage::Comparing { claim, .. }) = self.claims.stage.take_if(is_it) {
-            self.compared(core, CheckedClaim { seen: seen.clone(), ..claim })?;
+            self.compared(core, CheckedClaim { seen: seen.clone(), ..*claim })?;
         }
         Ok(true)
     }
