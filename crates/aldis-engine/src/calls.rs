@@ -63,9 +63,12 @@ pub struct ClaimCheck {
     pub calls: Vec<String>,
     /// How far it is.
     pub outcome: CheckOutcome,
-    /// The end of what the check printed, or why it did not run.
+    /// The end of what the check printed, or why the claim does not hold.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
+    /// What its callers do next, as sentences; empty for the usual.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub next: String,
 }
 
 /// How far a check is.
@@ -76,7 +79,7 @@ pub enum CheckOutcome {
     Passed,
     /// It failed.
     Failed,
-    /// The work tree contradicts the claim, so it did not run.
+    /// The work tree contradicts the claim, or a pinned file does.
     Refused,
     /// It runs.
     Running,

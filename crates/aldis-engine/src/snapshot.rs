@@ -49,10 +49,19 @@ pub struct OpenQuestion {
     pub task: Option<String>,
     /// The question, with all that was said about it.
     pub text: String,
-    /// Answers that mean something of their own.
+    /// Answers that are suggested, or mean something of their own.
     pub options: Vec<String>,
+    /// What whoever asks would do without an answer.
+    pub default: Option<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
+}
+
+impl OpenQuestion {
+    /// Says in one line which answers are suggested, if any are.
+    pub fn suggestion(&self) -> Option<String> {
+        run::suggestion(&self.options, self.default.as_deref())
+    }
 }
 
 /// The question of a machine that asks one at a time.
@@ -61,7 +70,8 @@ fn single(asked: &run::Question) -> OpenQuestion {
         id: asked.id.clone(),
         task: None,
         text: asked.text.clone(),
-        options: Vec::new(),
+        options: asked.options.clone(),
+        default: asked.default.clone(),
         asked_at: asked.asked_at,
     }
 }
@@ -143,6 +153,7 @@ impl Snapshot {
                         task: state.task_of(asked.about).map(|task| task.spec.id.clone()),
                         text: asked.text.clone(),
                         options: asked.options.clone(),
+                        default: None,
                         asked_at: asked.asked_at,
                     })
                     .collect()

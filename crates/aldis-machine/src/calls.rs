@@ -17,6 +17,7 @@ pub(crate) use self::table::has_tool;
 pub use self::table::{Becomes, CallRow, TABLE};
 pub(crate) use self::table::{DELIVERY, PHASES, RUN};
 use crate::delivery::{DIALECT, Role};
+use crate::run::QuestionDraft;
 use crate::turns::IncomingMessage;
 use crate::{Evidence, Refusal, phases};
 use aldis_signal::dialect::Dialect;
@@ -155,8 +156,8 @@ pub struct CallFinding {
 pub enum Reported {
     /// A signal.
     Signal(Box<Signal>),
-    /// The agent may stop: a human is asked in the session.
-    Asks(String),
+    /// The agent may stop: a human is asked in the session, or answers from elsewhere.
+    Asks(QuestionDraft),
     /// Nothing that the machine keeps.
     Nothing,
 }
@@ -248,7 +249,7 @@ impl Call {
                 all.into_iter().find(|it| it.meaning == wanted).map(|it| it.name.to_string())
             };
             let (name, meaning) = match row.becomes {
-                Becomes::Question => return Reported::Asks(self.words().to_owned()),
+                Becomes::Question => return Reported::Asks(self.question()),
                 Becomes::PhaseEnd => {
                     let phase = self.phase().unwrap_or_else(|| state.phase());
                     let ends = pipeline.phase(phase).and_then(|phase| phase.signal.clone());
@@ -302,6 +303,15 @@ impl Call {
     pub fn ends_turn(&self, via: Via) -> IncomingMessage {
         let signal = Evidence::signal("TURN_COMPLETE", &self.quote(), 1, via);
         IncomingMessage { signal: Some(signal), ..IncomingMessage::default() }
+    }
+
+    /// What it asks a human.
+    fn question(&self) -> QuestionDraft {
+        let (options, default) = match self {
+            Self::AskHuman { options, default, .. } => (options.clone(), default.clone()),
+            _ => (Vec::new(), None),
+        };
+        QuestionDraft { text: self.words().to_owned(), options, default }
     }
 
     fn phase(&self) -> Option<&str> {

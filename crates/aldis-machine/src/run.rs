@@ -41,5 +41,6 @@ pub use progress::{PROGRESS_INTERVAL, ProgressBatch, ProgressCoalescer};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use signal::RunSignal;
 pub use state::{
-    ClaimRefusal, Denial, Ending, Outcome, Question, ServiceLimit, Start, State, Status,
+    ClaimRefusal, Denial, Ending, Outcome, Question, QuestionDraft, ServiceLimit, Start, State,
+    Status, suggestion,
 };

@@ -77,7 +77,7 @@ pub enum Fact {
     },
     /// The host met an error; whether it was overcome, the next activities tell.
     Failed {
-        /// Whether waiting cures it: rate or usage limit, quota, overload.
+        /// Whether it is a limit: rate or usage limit, quota, overload.
         limit: bool,
         /// What it says.
         what: String,

@@ -122,11 +122,16 @@ fn number(text: &str) -> Option<i64> {
 }
 
 /// How results begin that hosts write in the place of a tool that did not run.
-const REFUSALS: [&str; 7] = [
+const REFUSALS: [&str; 12] = [
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
     "Claude requested permissions to",
     "Permission to use",
+    "Permission for this tool use was denied",
+    "This command requires approval",
+    "This Bash command contains multiple operations",
+    "sed command requires approval",
+    "MCP tool call requires approval",
     "exec command rejected by user",
     "patch rejected by user",
     "rejected by user",

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use aldis_engine::{Engine, Snapshot};
+use aldis_engine::Engine;
 use aldis_machine::HumanCommand;
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
@@ -34,7 +34,6 @@ use crate::app::control::{self, Commanded};
 use crate::app::dismissed;
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
-use crate::view::run_view::RunView;
 use aldis_process::Interrupts;
 
 /// How often the store is looked at, and the seconds counted.
@@ -110,13 +109,9 @@ pub(crate) fn watch(
 /// Does what a human wants of a run. Returns what came of it, in words.
 fn perform(engine: &Engine, now: Timestamp, id: &RunId, command: &HumanCommand) -> String {
     match control::command(engine, now, id, command, "`aldis watch`", None) {
-        Ok(Commanded { answer, warnings }) if warnings.is_empty() => match command {
-            HumanCommand::Answer { .. } => format!("Answer sent to {id}"),
-            HumanCommand::Tell { .. } => format!("Message sent to {id}"),
-            HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume => {
-                let view = RunView::new(&Snapshot::from(&answer.run), now);
-                format!("Run {}: {}", view.name(), view.summary())
-            }
+        Ok(Commanded { told, warnings, .. }) if warnings.is_empty() => match told.continues {
+            Some(command) => format!("{}; continue it: {command}", told.text),
+            None => told.text,
         },
         Ok(Commanded { warnings, .. }) => warnings.join("; "),
         Err(error) => error.to_string(),

@@ -19,7 +19,7 @@ use super::tally::StopTally;
 use super::wake;
 use crate::evidence::ending as end_of;
 use crate::proof::{self, Acceptance, Proof, Verdict};
-use crate::run::Question;
+use crate::run::{Question, QuestionDraft};
 use crate::words::{self, accepts, counted, duration, is_zero};
 use crate::{Evidence, Refusal};
 use aldis_signal::scan::Token;
@@ -386,7 +386,7 @@ fn ask(state: &mut State, now: Timestamp, claim: CheckedClaim, verdict: &Verdict
     let because = verdict.because();
     let id = format!("q{}", state.questions_asked);
     let text = format!("Does it count that {clause}? {because}");
-    let question = Question { id: id.clone(), text, asked_at: now };
+    let question = QuestionDraft::new(text).named(&id, now);
     state.checks.asks = Some(AskedClaim { claim, question });
     Outcome::decided(Rule::CheckAsks, format!("Asked whether it counts that {clause}"))
         .because(because)

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Miss;
 use crate::proof::Proof;
+use crate::run::QuestionDraft;
 use aldis_signal::signal::{Meaning, Via};
 use aldis_signal::time::Timestamp;
 
@@ -175,6 +176,9 @@ pub struct Stop {
     /// A reason never to block this stop.
     #[serde(default, alias = "hold", skip_serializing_if = "Option::is_none")]
     pub must_allow: Option<MustAllow>,
+    /// What the agent asks a human by a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Box<QuestionDraft>>,
     /// How far the transcript has been read, in the shell's own form.
     #[serde(default, alias = "heard_to", skip_serializing_if = "Option::is_none")]
     pub read_cursor: Option<String>,

@@ -11,7 +11,7 @@ use super::event::{BlockCap, MustAllow, Stop};
 use super::prompts;
 use super::rule::Rule;
 use super::state::{Effect, Outcome, SessionTurn, State};
-use crate::run::Question;
+use crate::run::{Question, QuestionDraft};
 use crate::words::counted;
 use aldis_signal::time::Timestamp;
 
@@ -58,10 +58,11 @@ pub(super) fn park(state: &mut State, now: Timestamp, stop: &Stop, outcome: &Out
     state.limit_wakes = 0;
     if let (Some(session), true) = (&stop.session, state.is_live() && !works && !returns) {
         let asks = outcome.decision().is_some_and(|it| it.rule == Rule::RecoverableError.as_str());
-        let question = state.closing.last_error.as_ref().filter(|_| asks).map(|error| {
+        let error = state.closing.last_error.as_ref().filter(|_| asks);
+        let draft = error.map(|error| QuestionDraft::new(&*error.message));
+        let question = draft.or_else(|| stop.asks.as_deref().cloned()).map(|draft| {
             state.questions_asked = state.questions_asked.saturating_add(1);
-            let id = format!("q{}", state.questions_asked);
-            Question { id, text: error.message.clone(), asked_at: now }
+            draft.named(&format!("q{}", state.questions_asked), now)
         });
         let due = !state.paused && !state.handover.human_messages.is_empty();
         let session = session.clone();

@@ -191,6 +191,29 @@ impl Proof {
         self.next(config)
     }
 
+    /// What a claim would amount to by what is seen of the files and by these results: `None` while
+    /// checks are still to run. Nothing is decided by that.
+    pub fn preview(
+        &self,
+        config: &Config,
+        claim: Claim,
+        seen: &Inspection,
+        results: &[CheckResult],
+    ) -> Option<Verdict> {
+        let mut copy = self.clone();
+        let mut step = copy.begin_claim(config, claim);
+        if matches!(step, Step::Inspect { .. }) {
+            step = copy.on_inspected(config, seen)?;
+        }
+        for result in results {
+            step = copy.on_result(config, result).unwrap_or(step);
+        }
+        match step {
+            Step::Judged(verdict) => Some(verdict),
+            _ => None,
+        }
+    }
+
     /// Says again what is to be done, after a crash of whoever does it.
     pub fn again(&mut self, config: &Config) -> Option<Step> {
         let clean = config.clean;

@@ -141,6 +141,15 @@ impl Verdict {
         self.findings.iter().filter(move |finding| finding.weight == weight)
     }
 
+    /// What the agent can do about what refuses the claim, as sentences.
+    pub fn remedies(&self) -> String {
+        let mut remedies: Vec<&str> =
+            self.weighing(Weight::Refuses).map(|finding| &*finding.remedy).collect();
+        remedies.retain(|remedy| !remedy.is_empty());
+        remedies.dedup();
+        remedies.join(" ")
+    }
+
     /// Why it is refused or asked about, as clauses; why remarks are made, where it is accepted.
     pub fn because(&self) -> String {
         let weight = match self.acceptance {

@@ -1,9 +1,10 @@
 //! The checks of a run: what they are made of is pinned before the work starts, and after each claim
 //! they run in order.
 
-use super::event::Effect;
+use super::event::{Effect, WorkTree};
+use super::prompt::block;
 use super::rule::Rule;
-use super::state::{Ending, Outcome, State, Status};
+use super::state::{Ending, Outcome, Question, QuestionDraft, State, Status};
 use crate::proof::{
     Acceptance, CheckResult, Claim, Inspection, Opinion, Round, Stage, Step, Verdict, Weight,
     capital, evidence, opinion_evidence,
@@ -38,14 +39,29 @@ impl State {
     /// Has a claim checked.
     pub(super) fn check_claim(&mut self) -> Outcome {
         self.status = Status::Checking;
-        let claim = Claim {
-            commit: self.trees.tree.head.clone(),
-            base: self.trees.base.clone(),
-            dirty: self.trees.tree.dirty,
-            no_op: self.claims_no_op(),
-        };
+        let claim = self.claim_about(&self.trees.tree);
         let step = self.proof.begin_claim(&self.start.config.proof, claim);
         self.take(step)
+    }
+
+    fn claim_about(&self, tree: &WorkTree) -> Claim {
+        Claim {
+            commit: tree.head.clone(),
+            base: self.trees.base.clone(),
+            dirty: tree.dirty,
+            no_op: self.claims_no_op(),
+        }
+    }
+
+    /// What a claim about this work tree would amount to: see [`Proof::preview`](crate::proof::Proof::preview).
+    pub fn preview_claim(
+        &self,
+        tree: &WorkTree,
+        seen: &Inspection,
+        results: &[CheckResult],
+    ) -> Option<Verdict> {
+        let config = &self.start.config.proof;
+        self.proof.preview(config, self.claim_about(tree), seen, results)
     }
 
     /// The files were pinned, or compared with their pins.
@@ -202,7 +218,7 @@ impl State {
                     "The agent reported done, and {checked}. But {because}. Answer `accept` to take \
                      it as it is; any other answer goes to the agent."
                 );
-                self.ask(Rule::AcceptanceAsked, text, seen)
+                self.ask(Rule::AcceptanceAsked, QuestionDraft::new(text), seen)
             }
         }
     }
@@ -218,10 +234,14 @@ impl State {
         }
     }
 
-    /// Whether an answer takes the claim as it is. Any other one goes to the agent, with the reasons.
-    pub(super) fn answers_acceptance(&mut self, text: &str, by: &str) -> bool {
+    /// Takes the answer to a question. Returns whether it takes the last claim as it is; any other one
+    /// goes to the agent, with the question if the agent asked it, else with what it was about.
+    pub(super) fn take_answer(&mut self, question: &Question, text: &str, by: &str) -> bool {
         let asked = self.proof.verdict().is_some_and(|it| it.acceptance == Acceptance::Asks);
         if !asked {
+            let question = block(&question.text);
+            let answered = format!("You asked:\n\n{question}\nThe answer:\n\n{}", block(text));
+            self.add_feedback(answered);
             return false;
         }
         if accepts(text) {
@@ -230,6 +250,10 @@ impl State {
         }
         let feedback = self.proof.feedback(&self.start.config.proof);
         self.remember_refusal("a human did not accept it", feedback, self.evidence());
+        let answer = block(text);
+        self.add_feedback(format!(
+            "The human you work for was asked whether to take it as it is, and answered:\n\n{answer}"
+        ));
         self.proof.decline();
         false
     }

@@ -301,6 +301,12 @@ pub enum Effect {
         id: String,
         /// The question.
         text: String,
+        /// The answers that whoever asks suggests.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+        /// What whoever asks would do without an answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default: Option<String>,
     },
     /// Keep uncommitted work on a branch of its own.
     KeepWork {

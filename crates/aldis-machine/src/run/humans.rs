@@ -98,10 +98,9 @@ impl State {
         };
         self.resume_clocks();
         self.monitor.observe(self.now(), &Observation::Human);
-        if self.answers_acceptance(text, by) {
+        if self.take_answer(&question, text, by) {
             return self.finish_accepted();
         }
-        self.add_feedback(answered(&question.text, text));
         // The iteration that asked is repeated: a question does not use one up.
         let started = self.start_attempt();
         let iteration = self.iteration;
@@ -119,19 +118,14 @@ impl State {
         let Some(question) = self.question.take_if(|question| question.id == id) else {
             return Outcome::nothing();
         };
-        if self.answers_acceptance(text, by) {
+        if self.take_answer(&question, text, by) {
             return self
                 .decided(Rule::AnswerKept, format!("Kept the answer to {id}"))
                 .because("the run has ended")
                 .next("`aldis run --continue` ends it as done");
         }
-        self.add_feedback(answered(&question.text, text));
         self.decided(Rule::AnswerKept, format!("Kept the answer to {id}"))
             .because("the run has ended")
             .next("`aldis run --continue` gives it to the agent")
     }
-}
-
-fn answered(question: &str, answer: &str) -> String {
-    format!("You asked:\n\n{}\nThe answer:\n\n{}", block(question), block(answer))
 }

@@ -16,6 +16,9 @@ use aldis_signal::signal::{MERGE_RESOLVED, Meaning, Signal, Via};
 const QUOTE_MAX: usize = 300;
 /// How much of a signal's payload is kept. A question this long is still answered by a human.
 const TEXT_MAX: usize = 16_000;
+/// How many suggested answers are kept, and how much of each.
+const OPTIONS_MAX: usize = 20;
+const OPTION_MAX: usize = 200;
 
 /// A signal that the supervised agent reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +30,12 @@ pub struct RunSignal {
     /// Its payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The answers that its question suggests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// What the agent would do without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
     /// The percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
@@ -62,10 +71,15 @@ impl RunSignal {
         let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
         let text = signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message"));
         let phase = field("phase");
+        let option = |text: &str| cut(&redact(text), OPTION_MAX).to_owned();
+        let options = signal.fields.get("options").and_then(Value::as_array);
+        let options = options.into_iter().flatten().filter_map(Value::as_str);
         Self {
             name: signal.name.to_string(),
             meaning: signal.meaning,
             text: text.map(|text| cut(&redact(&text), TEXT_MAX).to_owned()),
+            options: options.take(OPTIONS_MAX).map(option).collect(),
+            default: field("default").as_deref().map(option),
             progress: signal.progress,
             phase_progress: phase.as_deref().and_then(|it| phase_progress(&signal.dialect, it)),
             phase,

@@ -144,8 +144,56 @@ pub struct Question {
     pub id: String,
     /// The question.
     pub text: String,
+    /// The answers that whoever asks suggests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// What whoever asks would do without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
+}
+
+/// A question before it has a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionDraft {
+    /// The question.
+    pub text: String,
+    /// The answers that whoever asks suggests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// What whoever asks would do without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+impl QuestionDraft {
+    /// A question that suggests no answer.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The question under its name.
+    pub(crate) fn named(self, id: &str, asked_at: Timestamp) -> Question {
+        let Self { text, options, default } = self;
+        Question { id: id.to_owned(), text, options, default, asked_at }
+    }
+
+    /// Says in one line which answers are suggested, if any are.
+    pub(super) fn suggestion(&self) -> Option<String> {
+        suggestion(&self.options, self.default.as_deref())
+    }
+}
+
+/// Says in one line which answers to a question are suggested, if any are:
+/// `options: keep, drop (default: keep)`.
+pub fn suggestion(options: &[String], default: Option<&str>) -> Option<String> {
+    let default = default.map(|default| format!("default: {default}"));
+    match (options.is_empty(), default) {
+        (true, default) => default,
+        (false, None) => Some(format!("options: {}", options.join(", "))),
+        (false, Some(default)) => Some(format!("options: {} ({default})", options.join(", "))),
+    }
 }
 
 /// A refusal of the service to work for now.

@@ -189,7 +189,8 @@ fn a_resolution_with_conflict_markers_is_none() {
 fn questions_wait_for_an_answer_and_use_up_no_iteration() {
     let mut state = begun(|config| config.max_iterations = 1);
     let outcome = iteration(&mut state, 1, "<chorus>NEEDS_HELP: keep or drop?</chorus>", None);
-    assert_eq!(outcome.effects[0], Effect::Ask { id: "q1".into(), text: "keep or drop?".into() });
+    let (id, text) = ("q1".into(), "keep or drop?".into());
+    assert_eq!(outcome.effects[0], Effect::Ask { id, text, options: Vec::new(), default: None });
     // A wait of any length is no silence.
     assert_eq!(state.on_event(at(90_000), &Event::Tick), Outcome::nothing());
     assert_eq!(
@@ -418,6 +419,8 @@ fn progress_never_goes_backwards_on_exit() {
         meaning,
         progress: Some(progress),
         text: None,
+        options: Vec::new(),
+        default: None,
         phase: None,
         phase_progress: None,
         iteration: None,

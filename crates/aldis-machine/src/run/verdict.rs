@@ -6,18 +6,20 @@ use super::parts::Attempt;
 use super::prompt;
 use super::rule::Rule;
 use super::signal::{self, RunSignal};
-use super::state::{ClaimRefusal, Ending, Outcome, Question, State, Status};
+use super::state::{ClaimRefusal, Ending, Outcome, QuestionDraft, State, Status};
 use crate::Evidence;
 use crate::evidence::ending as end_of;
 use crate::proof::{Verdict, evidence};
 use crate::stagnation::Observation;
 use crate::trust::Rank;
-use crate::words::counted;
+use crate::words::{self, counted};
 use aldis_signal::scan::Token;
 use aldis_signal::signal::Meaning;
 
 /// How much of a check's or a crashed agent's output is kept.
 const OUTPUT_MAX: usize = 4_000;
+/// How much of the suggested answers to a question stands in a sentence.
+const SUGGESTION_MAX: usize = 200;
 
 /// What the signals of an iteration amount to. The order is that of the specification.
 enum IterationVerdict<'s> {
@@ -132,7 +134,9 @@ impl State {
             IterationVerdict::Asks(signal) => {
                 let text =
                     signal.text.clone().unwrap_or_else(|| "The agent needs help.".to_owned());
-                return self.ask(Rule::QuestionAsked, text, seen);
+                let (options, default) = (signal.options.clone(), signal.default.clone());
+                let question = QuestionDraft { text, options, default };
+                return self.ask(Rule::QuestionAsked, question, seen);
             }
             IterationVerdict::Contradictory => (
                 Rule::Contradiction,
@@ -163,12 +167,25 @@ impl State {
     }
 
     /// Asks a human. `rule` says who wants to know.
-    pub(super) fn ask(&mut self, rule: Rule, text: String, seen: Vec<Evidence>) -> Outcome {
+    pub(super) fn ask(
+        &mut self,
+        rule: Rule,
+        question: QuestionDraft,
+        seen: Vec<Evidence>,
+    ) -> Outcome {
         let now = self.now();
         self.counts.questions_asked += 1;
         let id = format!("q{}", self.counts.questions_asked);
-        self.question = Some(Question { id: id.clone(), text: text.clone(), asked_at: now });
-        let (answer, asked) = (format!("`aldis answer {id} TEXT`"), text.clone());
+        self.question = Some(question.clone().named(&id, now));
+        let suggestion = question.suggestion();
+        let QuestionDraft { text, options, default } = question;
+        let (answer, asked) = match suggestion {
+            Some(suggestion) => (
+                format!("`aldis answer {id} TEXT`; {}", words::inline(&suggestion, SUGGESTION_MAX)),
+                format!("{text}\n\n{suggestion}"),
+            ),
+            None => (format!("`aldis answer {id} TEXT`"), text.clone()),
+        };
         if self.start.config.no_wait {
             let decided = self
                 .decided(Rule::NeedsHuman, format!("Stopped: question {id} needs an answer"))
@@ -185,7 +202,7 @@ impl State {
             .because(text.clone())
             .seen(seen)
             .next(format!("answer with {answer}"))
-            .with([Effect::Ask { id, text }, notice])
+            .with([Effect::Ask { id, text, options, default }, notice])
     }
 
     /// The work tree was inspected: a change is evidence of work, and at the end of an iteration it
@@ -337,7 +354,11 @@ impl State {
                 let attempts = std::mem::take(&mut self.counts.refused_resolutions);
                 let attempts = counted(attempts, "attempt");
                 let text = format!("The merge is not resolved after {attempts}: {because}.");
-                return refused.then(self.ask(Rule::AttemptsUsedUp, text, seen));
+                return refused.then(self.ask(
+                    Rule::AttemptsUsedUp,
+                    QuestionDraft::new(text),
+                    seen,
+                ));
             }
         }
         refused.then(self.after_iteration(&format!("the done claim was refused: {because}"), seen))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Activity, EntryPlace, Fact, ToolEnd, ToolKind, ToolUse};
 use crate::about::{ToolInput, tool_input};
-use crate::events::trouble::Kind;
+use crate::events::trouble::{Kind, is_outage};
 use crate::events::{Ledger, Recent, Zone, clip, resets_at};
 use crate::item::{Call, CallResult, Cost, Entry, Item, Trouble, Until, Usage, Verdict};
 use crate::members::{Members, Raw, string, strings};
@@ -115,7 +115,8 @@ impl Fold<'_> {
             }
             Item::Retry { what, .. } => self.give(Fact::Retried { what: clip(what, WORDS_MAX) }),
             Item::Trouble(trouble) if !trouble.is_doubtful => {
-                let (limit, until) = (trouble.kind == Kind::Limit, self.until(trouble));
+                let limit = trouble.kind == Kind::Limit && !is_outage(&trouble.what);
+                let until = self.until(trouble);
                 self.give(Fact::Failed { limit, what: clip(&trouble.what, WORDS_MAX), until });
             }
             Item::End { verdict, what } => {
@@ -232,9 +233,17 @@ fn kind(name: &str, told: &ToolInput, what: &str) -> ToolKind {
         | "question"
         | "request_user_input" => ToolKind::Ask,
         "attempt_completion" | "task_complete" => ToolKind::Claim,
+        _ if is_report_of_done(name) => ToolKind::Claim,
         "update_goal" if what.starts_with("complete") => ToolKind::Claim,
         _ => ToolKind::Other,
     }
+}
+
+/// Whether it is the tool by which agents report to Aldis that they are done, whatever a host puts
+/// between the names of a server and of its tool.
+fn is_report_of_done(name: &str) -> bool {
+    let server = name.strip_suffix("complete").unwrap_or_default();
+    server.trim_end_matches(|it: char| !it.is_alphanumeric()).ends_with("aldis")
 }
 
 /// All texts that a tool was told. Some hosts write the object as a string.

@@ -18,7 +18,13 @@ pub(crate) enum Kind {
 
 /// Judges the text of an error.
 pub(crate) fn kind(text: &str) -> Kind {
-    if NO_LIMIT.is_match(text) || !LIMIT.is_match(text) { Kind::Error } else { Kind::Limit }
+    let passes = LIMIT.is_match(text) || OUTAGE.is_match(text);
+    if passes && !NO_LIMIT.is_match(text) { Kind::Limit } else { Kind::Error }
+}
+
+/// Whether what passes by itself is no limit: the service or the way to it is broken.
+pub(crate) fn is_outage(text: &str) -> bool {
+    OUTAGE.is_match(text) && !LIMIT.is_match(text)
 }
 
 /// Judges an error by its HTTP status or its name in Claude's and OpenAI's lists, else by its text.
@@ -83,7 +89,12 @@ static LIMIT: LazyLock<RegexSet> = LazyLock::new(|| {
         r"exhausted your (?:[\w-]+ ){0,2}(?:capacity|quota)",
         r"resource[_ ](?:has been )?exhausted",
         r"\bquota\b",
-        // The service or the way to it is broken. That passes, too.
+    ])
+});
+
+/// Words that say that the service or the way to it is broken. That passes, too.
+static OUTAGE: LazyLock<RegexSet> = LazyLock::new(|| {
+    words(&[
         r"\b(?:status(?: code)?|error|http|code)\b\W{0,3}50[0234]\b",
         r"internal server error",
         r"bad gateway",
@@ -93,7 +104,7 @@ static LIMIT: LazyLock<RegexSet> = LazyLock::new(|| {
         r"stream disconnected",
         r"fetch failed",
         r"socket hang up",
-        r"\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH)\b",
+        r"\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTFOUND)\b",
     ])
 });
 
@@ -141,7 +152,7 @@ mod tests {
 
     #[test]
     fn tables_compile() {
-        for set in [&*NO_LIMIT, &*LIMIT, &*LIMIT_LINE, &*ERROR_LINE] {
+        for set in [&*NO_LIMIT, &*LIMIT, &*OUTAGE, &*LIMIT_LINE, &*ERROR_LINE] {
             assert!(!set.is_empty());
         }
     }

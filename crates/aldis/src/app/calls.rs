@@ -188,7 +188,7 @@ fn in_phases(
         Reported::Signal(signal) => signal,
         Reported::Asks(_) => {
             let next = "Recorded. Ask the question in your final message and end your turn: you \
-                        may stop, and the user answers here.";
+                        may stop, and the answer comes as a prompt or as a message.";
             return Ok(Judged { keep: true, next: next.to_owned() });
         }
         Reported::Nothing => {

@@ -7,7 +7,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use aldis_engine::{AnyHandle, Engine, EngineError, NOTICE, RequestOutcome, SINK};
+use aldis_engine::{
+    AnyHandle, Engine, EngineError, NOTICE, OpenQuestion, RequestOutcome, SINK, Snapshot,
+};
 use aldis_machine::{HumanCommand, run};
 use aldis_process::{Found, find_marked};
 use aldis_signal::time::Timestamp;
@@ -16,7 +18,7 @@ use aldis_store::{Driver, EffectFilter, Lease, Run, RunId, Source, StoreError};
 use crate::agents::command::owner_mark;
 use crate::coordinate::{lease, repository};
 use crate::hosts::{queue, state_file};
-use crate::view::run_view::{continue_command, is_supervised};
+use crate::view::run_view::{RunView, continue_command, is_supervised};
 
 /// How long an agent that was left behind has to stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -28,6 +30,17 @@ pub(crate) struct Commanded {
     pub(crate) answer: RequestOutcome,
     /// What could not be done beside the command.
     pub(crate) warnings: Vec<String>,
+    /// What came of it, in words.
+    pub(crate) told: Told,
+}
+
+/// What came of a command, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    /// The sentence.
+    pub(crate) text: String,
+    /// The command that continues the run, where nobody supervises it.
+    pub(crate) continues: Option<String>,
 }
 
 /// Why a command was not done.
@@ -74,7 +87,8 @@ pub(crate) fn command(
     source: Option<&Source>,
 ) -> Result<Commanded, ControlError> {
     let store = engine.store();
-    let run = store.run(id)?.ok_or_else(|| EngineError::NoSuchRun(id.clone()))?;
+    let before = engine.snapshot(id)?.ok_or_else(|| EngineError::NoSuchRun(id.clone()))?;
+    let run = &before.run;
     let take = || engine.command(now, id, command, by, source);
     let mut warnings = Vec::new();
     let answer = match run.record.driver {
@@ -89,19 +103,19 @@ pub(crate) fn command(
             }
             answer
         }
-        Driver::Process if run.record.active && !is_supervised(&run, now) => match command {
+        Driver::Process if run.record.active && !is_supervised(run, now) => match command {
             HumanCommand::Pause | HumanCommand::Resume => {
                 let command = command.as_str();
                 return Err(ControlError::Unsupervised {
                     command,
-                    continues: continue_command(&run),
+                    continues: continue_command(run),
                     run: id.clone(),
                 });
             }
             HumanCommand::Abort => match lease::acquire(store, id, now) {
                 Ok(lease) => {
                     let answer = abort_abandoned(engine, now, &lease, take)?;
-                    warnings.extend(finish_abandoned(engine, &run, &lease)?);
+                    warnings.extend(finish_abandoned(engine, run, &lease)?);
                     answer
                 }
                 // Somebody supervises it again.
@@ -112,7 +126,42 @@ pub(crate) fn command(
         },
         Driver::Process | Driver::Server | Driver::Worker => take()?,
     };
-    Ok(Commanded { answer, warnings })
+    let told = told(&before, now, command, &answer);
+    Ok(Commanded { answer, warnings, told })
+}
+
+/// Says what came of a command. A message may answer the open question, and an answer may end the run.
+fn told(before: &Snapshot, now: Timestamp, command: &HumanCommand, done: &RequestOutcome) -> Told {
+    let after = Snapshot::from(&done.run);
+    let view = RunView::new(&after, now);
+    let (name, run, open) = (view.name(), &before.run, after.questions());
+    let is_answered = |asked: &OpenQuestion| open.iter().all(|it| it.id != asked.id);
+    let answered = before.questions().into_iter().find(is_answered).map(|asked| asked.id);
+    let supervised = run.record.active && is_supervised(run, now);
+    let text = match (command, answered) {
+        (HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume, _) => {
+            format!("Run {name}: {}", view.summary())
+        }
+        (_, answered) if run.record.driver == Driver::Hook => {
+            let next = done.decisions.last().map_or("", |decision| &decision.remedy);
+            match answered {
+                Some(id) => format!("Answered {id} of run {name}: {next}"),
+                None => format!("Message sent to run {name}: {next}"),
+            }
+        }
+        (_, Some(id)) if !supervised => {
+            let text = format!("Saved the answer to {id} for run {name}");
+            return Told { text, continues: Some(continue_command(run)) };
+        }
+        (_, Some(id)) if view.live => format!("Answered {id}; run {name} continues"),
+        (_, Some(id)) => format!("Answered {id}; run {name}: {}", view.summary()),
+        (_, None) if !supervised => {
+            let text = format!("Saved the message for run {name}: no process supervises it");
+            return Told { text, continues: Some(continue_command(run)) };
+        }
+        (_, None) => format!("Message sent to run {name}"),
+    };
+    Told { text, continues: None }
 }
 
 /// Ends a run whose supervisor has gone: nobody else ends its agents or hears of their end.

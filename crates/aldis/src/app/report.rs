@@ -87,7 +87,9 @@ fn form(snapshot: &Snapshot, view: &RunView, ended: Timestamp) -> ReportForm {
             (state.setup().task.clone(), Some(state.iteration()), worked, state.cost())
         }
         State::Phases(state) => {
-            (state.task().to_owned(), Some(state.iteration()), 0, Usage::default())
+            // They are counted anew in each phase: a run that is complete has none.
+            let iterations = Some(state.iteration()).filter(|count| *count > 0);
+            (state.task().to_owned(), iterations, 0, Usage::default())
         }
         State::Delivery(state) => {
             let run = state.run();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use aldis_engine::{Engine, EngineError, Snapshot};
 use aldis_machine::HumanCommand;
-use aldis_store::{Driver, RunFilter};
+use aldis_store::RunFilter;
 use clap::Args;
 
 use super::{Outcome, why};
@@ -17,7 +17,7 @@ use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project;
 use crate::view::display;
-use crate::view::run_view::{RunView, continue_command, is_supervised};
+use crate::view::run_view::RunView;
 
 /// How many runs of a project are looked at for the one that is meant.
 const RUNS_MAX: usize = 20;
@@ -108,7 +108,7 @@ fn perform(
     };
     let by = format!("`aldis {}`", command.as_str());
     let done = control::command(&engine, clock::wall(), &run.id, command, &by, None);
-    let Commanded { answer, mut warnings } = match done {
+    let Commanded { answer, mut warnings, told } = match done {
         Ok(done) => done,
         Err(ControlError::Engine(EngineError::NotPossible(why))) => {
             writeln!(io.stderr, "run {}: {why}; `aldis status` lists the runs", run.id)?;
@@ -132,23 +132,9 @@ fn perform(
     for warning in warnings {
         writeln!(io.stderr, "warning: {}", display::line(&warning))?;
     }
-    let (out, name) = (&mut io.stdout, view.name());
-    match command {
-        HumanCommand::Answer { .. } | HumanCommand::Tell { .. }
-            if run.record.driver == Driver::Hook =>
-        {
-            let next = answer.decisions.last().map_or("", |decision| &decision.remedy);
-            writeln!(out, "Message sent to run {name}: {next}")?;
-        }
-        HumanCommand::Answer { .. } if !view.live || !is_supervised(&run, now) => {
-            writeln!(out, "Answer saved for run {name}")?;
-            writeln!(out, "  continue it: {}", continue_command(&run))?;
-        }
-        HumanCommand::Answer { .. } => writeln!(out, "Answer sent; run {name} continues")?,
-        HumanCommand::Tell { .. } => writeln!(out, "Message sent to run {name}")?,
-        HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume => {
-            writeln!(out, "Run {name}: {}", display::line(&view.summary()))?;
-        }
+    writeln!(io.stdout, "{}", display::line(&told.text))?;
+    if let Some(command) = told.continues {
+        writeln!(io.stdout, "  continue it: {command}")?;
     }
     Ok(Outcome::Yes)
 }

@@ -26,6 +26,8 @@ use crate::view::wire::run_form;
 const ENDED_SHOWN: usize = 5;
 /// How much of a title is shown in a list.
 const TITLE_MAX: usize = 48;
+/// How much of a question is shown in a list.
+const QUESTION_MAX: usize = 200;
 
 /// Show the runs and how they are
 ///
@@ -114,6 +116,13 @@ fn row(io: &mut Io, view: &RunView) -> Result<(), CommandError> {
     let (id, status) = (paint.strong(&view.id), show::status(paint, view));
     writeln!(out, "{mark} {id}  {title:<TITLE_MAX$}  {status}")?;
     writeln!(out, "    {}", paint.dim(display::line(show::project(&view.project))))?;
+    for question in &view.questions {
+        let text = display::one_line(&question.text, QUESTION_MAX);
+        writeln!(out, "    question {}: {text}", question.id)?;
+        if let Some(suggestion) = question.suggestion() {
+            writeln!(out, "      {}", display::one_line(&suggestion, QUESTION_MAX))?;
+        }
+    }
     let refused = view.refused.as_ref().filter(|_| !view.live);
     for (label, text) in [("refused", refused), ("next", view.remedy.as_ref())] {
         if let Some(text) = text {

@@ -67,7 +67,7 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
         writeln!(out, "  {row}")?;
     }
     for question in &view.questions {
-        let (id, text) = (&question.id, display::line(&question.text));
+        let (id, text) = (&question.id, display::one_line(&question.text, usize::MAX));
         writeln!(out, "  {} {text}\n    aldis answer {id} TEXT", paint.warn("?"))?;
     }
     if let Some(remedy) = view.remedy.filter(|_| view.questions.is_empty()) {

@@ -17,6 +17,7 @@ use crate::receipts;
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
+use crate::view::display;
 use crate::view::json;
 use crate::view::run_view::RunView;
 use crate::view::show;
@@ -31,7 +32,7 @@ const LOOK_BACK: usize = 1_000;
 /// Explain why an agent was stopped or kept working
 ///
 /// Without a run, explains the last decision about the current project, or about any project if it has
-/// none.
+/// none; then the project is named.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis why
@@ -62,6 +63,10 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
     let state = home::state_directory(io.state_dir.as_deref())?;
     let (run, task) = meant(store, args)?;
     let several = run.is_none();
+    if several && !args.last {
+        let all = "`aldis status` lists the runs of all projects";
+        writeln!(io.stderr, "note: this project has no run; this is about another one; {all}")?;
+    }
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
     let filter = DecisionFilter { run, limit, ..DecisionFilter::default() };
     let mut forms: Vec<DecisionForm> =
@@ -91,6 +96,14 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         let run = id.as_ref().map(|id| engine.snapshot(id)).transpose()?.flatten();
         let view = run.map(|run| RunView::new(&run, now));
         show::decision(io, now, form, view.as_ref())?;
+        if let Some(view) = view.as_ref().filter(|_| several) {
+            writeln!(
+                io.stdout,
+                "  {:<9} {}",
+                "project",
+                display::line(show::project(&view.project))
+            )?;
+        }
         if let Some(id) = id.filter(|id| receipts::count(&state, id) > 0) {
             writeln!(io.stdout, "  {:<9} aldis proof show {id}", "receipt")?;
         }

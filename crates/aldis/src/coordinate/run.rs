@@ -13,7 +13,7 @@ use std::time::Duration;
 use aldis_engine::{Engine, Handle};
 use aldis_machine::run::{
     AgentExit, Effect, Ending, Event, Exit, Notice, ProgressCoalescer, RunSignal, State, Status,
-    Usage,
+    Usage, suggestion,
 };
 use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::time::Timestamp;
@@ -313,7 +313,10 @@ impl Conduct for RunConduct<'_> {
             Effect::Suspend => self.control(core, Control::Suspend),
             Effect::Continue => self.control(core, Control::Resume),
             Effect::Look => return Ok(Performed::After(Awaited::Answer(self.look(core)))),
-            Effect::Ask { id, text } => self.live.question(core.now(), &id, &text),
+            Effect::Ask { id, text, options, default } => {
+                let suggestion = suggestion(&options, default.as_deref());
+                self.live.question(core.now(), (&id, &text), suggestion.as_deref());
+            }
             Effect::KeepWork { base } => {
                 let message = partial_work(core.id());
                 let ticket = core.ask(RepositoryRequest::KeepWork { message, base });
@@ -402,9 +405,7 @@ impl Conduct for RunConduct<'_> {
         answer: RepositoryAnswer,
     ) -> Result<(), CommandError> {
         self.look.take_if(|look| *look == ticket);
-        if let RepositoryAnswer::Looked(tree) = &answer
-            && self.claim_looked(core, ticket, tree)?
-        {
+        if self.claim_answered(core, ticket, &answer)? {
             return Ok(());
         }
         match answer {

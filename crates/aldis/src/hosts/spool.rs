@@ -49,7 +49,7 @@ pub(crate) fn write(
     if fs::canonicalize(&spool)? != fs::canonicalize(&root)?.join(SPOOL) {
         return Err(io::Error::other(format!("`{SPOOL}` is a link")));
     }
-    exclude(&root);
+    exclude(&root, SPOOL);
     let path = spool.join(format!("{}.json", record.id));
     let text = serde_json::to_vec(&Spooled { v: 1, run, record })?;
     let mut options = OpenOptions::new();
@@ -99,10 +99,10 @@ pub(crate) fn collect(
     Ok(moved)
 }
 
-/// Keeps git from showing the directory. Where that is not possible, whoever looks leaves it out.
-fn exclude(root: &Path) {
+/// Keeps git from showing a directory of ours. Where that is not possible, whoever looks leaves it out.
+pub(super) fn exclude(root: &Path, directory: &str) {
     let path = root.join(".git/info/exclude");
-    let line = format!("/{SPOOL}/");
+    let line = format!("/{directory}/");
     let Ok(known) = fs::read_to_string(&path) else { return };
     if !known.lines().any(|known| known == line) {
         let added = OpenOptions::new().append(true).open(&path);

@@ -265,6 +265,10 @@ fn repository(
         let (commit, clean) = (Some(commit.clone()), !state.tree().dirty);
         return Ok(Some(ReceiptRepository { root, commit, clean, seen: judged }));
     }
+    // What the settings of a repository name as its work tree may be gone: nothing is seen of it then.
+    if !git.root().is_dir() {
+        return Ok(None);
+    }
     let failed = |error: GitError| CommandError::new(format!("looking at the work tree: {error}"));
     let tree = git.look(None).map_err(failed)?;
     Ok(Some(ReceiptRepository { root, commit: tree.head, clean: !tree.dirty, seen: now }))

@@ -11,6 +11,7 @@ use super::chain::{self, Chain};
 use super::key::Key;
 use crate::agents::git::Git;
 use crate::error::CommandError;
+use crate::view::time::counted;
 use crate::view::wire::receipt::{
     Receipt, ReceiptFile, ReceiptPins, SealedReceipt, VerifiedLine, VerifiedPart,
 };
@@ -225,10 +226,20 @@ fn protected(receipt: &Receipt, pins: &ReceiptPins) -> Comparison {
         ([], _) if pins.files.is_empty() => {
             Unknown("no whole file was pinned, so there is none to compare".to_owned())
         }
-        ([], _) => Same(format!("{} pinned files as in the commit", pins.files.len())),
+        ([], _) => Same(compared(pins)),
         (_, true) => Differs(format!("the commit has another version of {}", told(&other))),
         (_, false) => Unknown(format!("not committed when it was judged: {}", told(&other))),
     }
+}
+
+/// How many of the pinned files were compared: those of which the whole file is pinned.
+fn compared(pins: &ReceiptPins) -> String {
+    let whole = pins.files.len() as u64;
+    if whole >= pins.count {
+        return format!("{} as in the commit", counted(whole, "pinned file"));
+    }
+    let all = counted(pins.count, "pinned file");
+    format!("{whole} of {all} as in the commit; a part of a file is not compared")
 }
 
 fn told(names: &[String]) -> String {
@@ -236,5 +247,27 @@ fn told(names: &[String]) -> String {
     match names.len().saturating_sub(TOLD_MAX) {
         0 => shown,
         more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_which_a_part_is_pinned_are_not_called_compared() {
+        let file = |path: &str| ReceiptFile { path: path.to_owned(), sha256: String::new() };
+        let mut pins = ReceiptPins {
+            sha256: String::new(),
+            count: 4,
+            own: Vec::new(),
+            files: vec![file("tests/sum.test.js")],
+            changes: Vec::new(),
+            more_changes: 0,
+        };
+        let partly = "1 of 4 pinned files as in the commit; a part of a file is not compared";
+        assert_eq!(compared(&pins), partly);
+        pins.count = 1;
+        assert_eq!(compared(&pins), "1 pinned file as in the commit");
     }
 }

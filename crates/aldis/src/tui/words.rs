@@ -269,6 +269,10 @@ pub(super) fn about(
         lines.push(Line::default());
         lines.push(Line::from(palette.warn(format!("question {}", question.id))));
         lines.extend(wrapped(&question.text, width, |text| palette.plain(text)));
+        let suggestion = question.suggestion();
+        let suggestion =
+            suggestion.iter().flat_map(|text| wrapped(text, width, |it| palette.dim(it)));
+        lines.extend(suggestion);
     }
     lines
 }
@@ -286,7 +290,10 @@ fn task(palette: Palette, now: Timestamp, task: &TaskLine) -> Line<'static> {
     let round = if task.round > 0 { format!("  round {}", task.round) } else { String::new() };
     let progress = task.progress.as_deref().map(|text| format!("  {text}")).unwrap_or_default();
     Line::from(vec![
-        palette.tone(show::task_tone(&task.status), format!("{:<17} ", task.status)),
+        palette.tone(
+            show::task_tone(&task.status),
+            format!("{:<11} ", show::task_words(&task.status)),
+        ),
         palette.strong(display::excerpt(title, TITLE_MAX)),
         palette.dim(if is_named { format!("  {}", task.task) } else { String::new() }),
         palette.plain(round),

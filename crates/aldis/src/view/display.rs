@@ -27,6 +27,11 @@ pub(crate) fn excerpt(text: &str, most: usize) -> String {
     }
 }
 
+/// Returns a text of several lines as one line, cut to about `most` characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+}
+
 /// Shows a number of bytes: `1.1 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     match count {

@@ -48,7 +48,16 @@ pub(crate) fn run(io: &mut Io, now: Timestamp, view: &RunView) -> io::Result<()>
         writeln!(out, "  {label:<9} {}", display::line(&text))?;
     }
     for question in &view.questions {
-        writeln!(out, "  {:<9} {}: {}", "question", question.id, display::line(&question.text))?;
+        writeln!(
+            out,
+            "  {:<9} {}: {}",
+            "question",
+            question.id,
+            display::one_line(&question.text, usize::MAX)
+        )?;
+        if let Some(suggestion) = question.suggestion() {
+            writeln!(out, "  {:<9} {}", "", display::one_line(&suggestion, usize::MAX))?;
+        }
     }
     if !view.tasks.is_empty() {
         writeln!(out, "  {:<9} aldis tasks {}", "tasks", view.id)?;
@@ -203,11 +212,18 @@ fn task_status(task: &TaskLine, complete: &BTreeSet<&str>) -> String {
         .collect();
     match &*task.status {
         "pending" if !waits.is_empty() => format!("waits for {}", waits.join(", ")),
-        "implementing" => "in progress".to_owned(),
-        "awaiting-review" => "in review".to_owned(),
-        "awaiting-audit" => "in audit".to_owned(),
-        "awaiting-guidance" => "needs you".to_owned(),
-        status => status.to_owned(),
+        status => task_words(status).to_owned(),
+    }
+}
+
+/// The state of a task in words.
+pub(crate) fn task_words(status: &str) -> &str {
+    match status {
+        "implementing" => "in progress",
+        "awaiting-review" => "in review",
+        "awaiting-audit" => "in audit",
+        "awaiting-guidance" => "needs you",
+        status => status,
     }
 }
 

@@ -208,11 +208,22 @@ fn a_question_lets_the_agent_stop() {
     let project = Project::new();
     project.start(&[]);
     let mut client = Client::start(&project, Era::New, S1);
-    let told = client.call("ask_human", json!({"question": "Keep it?"}), "toolu_1");
+    let question = json!({"question": "Keep it?", "options": ["keep", "drop"], "default": "keep"});
+    let told = client.call("ask_human", question, "toolu_1");
     assert_eq!(told["accepted"], true, "{told}");
     let answer = stop_with(&project, &[("toolu_1", "mcp__aldis__ask_human", &told)]);
     assert!(!matches!(answer, Answer::Block(_)), "{answer:?}");
-    assert_eq!(project.status()["active"], true);
+    let status = project.status();
+    assert_eq!(status["active"], true);
+    let asked =
+        json!({"id": "q1", "text": "Keep it?", "options": ["keep", "drop"], "default": "keep"});
+    assert_eq!(status["question"], asked);
+    for shown in [project.run(&["status"]).stdout, project.run(&["auto", "status"]).stdout] {
+        assert!(shown.contains("Keep it?"), "{shown}");
+    }
+    let answered = project.run(&["answer", "q1", "Keep it."]);
+    assert_eq!(answered.code, 0, "{}", answered.text());
+    assert!(answered.stdout.starts_with("Answered q1 of run "), "{}", answered.text());
     // It was one stop.
     assert!(matches!(project.stop("And now?"), Answer::Block(_)));
 }

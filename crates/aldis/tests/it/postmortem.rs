@@ -223,6 +223,38 @@ fn programs_get_a_line_for_each_session() {
     assert_eq!(session["findings"][1]["seconds"], 41 * 60);
 }
 
+/// What the host refused to run says nothing about the work, a call of our tool is a claim, and an
+/// outage is no limit.
+#[test]
+fn a_run_of_ours_is_told_as_it_was() {
+    let home = Home::new();
+    let report = json!({"summary": "exported", "evidence": ["npm test"]});
+    let task = "Add CSV export\n\n## How to report\n\nCall the tool when you are done.";
+    let outage = "API Error: Can't reach the API server — check your internet or DNS (ENOTFOUND)";
+    home.claude(
+        "7b1d",
+        &[
+            prompt("00:00:00", task),
+            runs("00:01:00", "t1", "npm test"),
+            result("00:01:01", "t1", "This command requires approval", true),
+            calls("00:02:00", "t2", "mcp__aldis__complete", report),
+            result("00:02:01", "t2", "{}", false),
+            at(
+                "00:03:00",
+                json!({"type": "assistant", "isApiErrorMessage": true, "error": "server_error",
+                    "message": {"content": [{"type": "text", "text": outage}]}}),
+            ),
+        ],
+    );
+    let session = home.session(&[]);
+    assert_eq!(session["asked"], "Add CSV export", "{session:#}");
+    let kinds: Vec<_> =
+        session["findings"].as_array().unwrap().iter().map(|found| &found["kind"]).collect();
+    assert_eq!(kinds, ["error", "denied"], "{session:#}");
+    assert_eq!(session["claims"][0]["verdict"], "unchecked", "{session:#}");
+    assert!(session["claims"][0]["words"].as_str().unwrap().contains("exported"), "{session:#}");
+}
+
 #[test]
 fn a_claim_is_compared_with_the_checks_before_it() {
     let passed = [runs("00:01:00", "t1", "npm test"), result("00:01:10", "t1", "ok", false)];

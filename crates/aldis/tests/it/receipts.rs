@@ -54,6 +54,20 @@ fn git(project: &Project, args: &[&str]) {
     assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
+/// A repository may name a work tree that is gone: then a receipt says nothing of it.
+#[test]
+fn a_work_tree_that_is_gone_costs_no_receipt() {
+    let project = Project::new();
+    git(&project, &["init", "-q", "."]);
+    let gone = project.root().join("gone");
+    git(&project, &["config", "core.worktree", gone.to_str().unwrap()]);
+    let agent = "cat > /dev/null; echo '<chorus>COMPLETE</chorus>'";
+    let done = project.run(&["run", "--task", "x", "--", "/bin/sh", "-c", agent]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert_eq!(project.alarms(), "");
+    assert_eq!(files(&project).len(), 1);
+}
+
 #[test]
 fn a_run_ends_in_a_receipt_that_can_be_verified() {
     let project = Project::new();

@@ -130,6 +130,21 @@ fn questions_crashes_and_their_waits_are_told() {
     assert_eq!(form["claims"][0]["fate"], "held");
 }
 
+/// Where there is no run, `why` says whose run it tells about.
+#[test]
+fn why_names_the_project_of_another_run() {
+    let project = project("#!/bin/sh\ncat > /dev/null; echo '<chorus>COMPLETE</chorus>'\n");
+    assert_eq!(project.run(&["run", "--task", "x", "--", "./agent.sh"]).code, 0);
+    let here = project.run(&["why"]);
+    assert!(!here.text().contains("another"), "{}", here.text());
+    let mut command = project.command(crate::sandbox::ALDIS);
+    command.arg("why").current_dir(project.root());
+    let done = crate::phases::project::feed(command, b"");
+    assert!(done.stderr.contains("this project has no run"), "{}", done.text());
+    let path = project.path().display().to_string();
+    assert!(done.stdout.contains(&format!("project   {path}")), "{}", done.text());
+}
+
 #[test]
 fn questions_of_a_delivery_are_told_with_their_answers() {
     let project = project("");

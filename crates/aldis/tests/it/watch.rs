@@ -165,7 +165,7 @@ fn a_run_is_followed_answered_and_seen_to_its_end() {
     fs::write(project.path().join("go"), "").unwrap();
     watched.wait_for(&["1 needs you", "keep or drop?", "waiting for your answer"]);
     watched.press("aDrop it.\r");
-    watched.wait_for(&["Answer sent to"]);
+    watched.wait_for(&["Answered q1"]);
     watched.wait_for(&["done (iteration", "0 running", "Nothing needs you"]);
     assert!(run.wait().unwrap().success());
     // The journal, and why.

@@ -320,7 +320,7 @@ fn play((name, change, events): Scenario, shown: &mut String, reached: &mut BTre
                 Effect::Notice { notice, text } => {
                     let _ = writeln!(shown, "notice {}: {text}", notice.as_str());
                 }
-                Effect::Ask { id, text } => drop(writeln!(shown, "ask {id}: {text}")),
+                Effect::Ask { id, text, .. } => drop(writeln!(shown, "ask {id}: {text}")),
                 _ => {}
             }
         }

@@ -16,6 +16,8 @@ fn events_of_0_1_0_are_read() {
         name: "STATUS".into(),
         meaning: Meaning::Progress,
         text: None,
+        options: Vec::new(),
+        default: None,
         progress: Some(40),
         phase: Some("IMPL".into()),
         phase_progress: Some(50),

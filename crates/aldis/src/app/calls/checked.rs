@@ -63,10 +63,13 @@ fn told(reply: CallReply, check: &ClaimCheck) -> CallReply {
         next: next.to_owned(),
         ..reply.clone()
     };
+    let next = |usual: &str| match &*check.next {
+        "" => usual.to_owned(),
+        next => next.to_owned(),
+    };
     let told = match check.outcome {
         CheckOutcome::Passed => CallReply {
-            next: "The check passed. End your turn now: the run then ends, unless a pinned file changed."
-                .to_owned(),
+            next: next("The check passed. End your turn now: the run then ends."),
             ..reply.clone()
         },
         CheckOutcome::Failed => refused(
@@ -77,7 +80,7 @@ fn told(reply: CallReply, check: &ClaimCheck) -> CallReply {
         CheckOutcome::Refused => refused(
             RefusalRule::ClaimRefused,
             check.output.clone(),
-            "put that right, then call `complete` again",
+            &next("put that right, then call `complete` again"),
         ),
         CheckOutcome::Running => return still_running(reply),
     };

@@ -261,9 +261,10 @@ const RECENT: Duration = Duration::from_secs(5 * 60);
 /// How many incidents of a kind, and how many waits, are kept.
 const LISTED_MAX: usize = 100;
 
-/// The task in a prompt of a supervised run, without what every such prompt says after it.
+/// The task in a prompt of a supervised run, without what every such prompt says after it. Its words
+/// come in one line.
 fn task_of(prompt: &str) -> &str {
-    let sections = ["\n## Where you are\n", "\n## Feedback\n", "\n## How to report\n"];
+    let sections = [" ## Where you are This is", " ## Feedback ", " ## How to report "];
     let end = sections.iter().filter_map(|heading| prompt.find(heading)).min();
     end.and_then(|end| prompt.get(..end)).unwrap_or(prompt).trim_end()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aldis_engine::{CheckOutcome, ClaimCheck};
 use aldis_machine::calls::Call;
-use aldis_machine::proof::{Check, CheckResult};
+use aldis_machine::proof::{Acceptance, Check, CheckResult, Inspection, Stage, Verdict};
 use aldis_machine::run::{Exit, State, Status, WorkTree};
 use aldis_signal::time::Timestamp;
 
@@ -15,7 +15,9 @@ use super::job::Work;
 use super::{LAST_GRACE, RunConduct};
 use crate::coordinate::checking::RunningCheck;
 use crate::coordinate::coordinator::Core;
-use crate::coordinate::world::{Control, JobId, OutputStream, RepositoryRequest, Ticket};
+use crate::coordinate::world::{
+    Control, JobId, OutputStream, RepositoryAnswer, RepositoryRequest, Ticket,
+};
 use crate::error::CommandError;
 use crate::telemetry::Tracing;
 
@@ -34,6 +36,8 @@ pub(super) struct Claims {
     known: Option<KnownChecks>,
     /// The check for which the end of the agent waits until those that run are over.
     wanted: Option<Check>,
+    /// Comparisons of pinned files that were asked for here: their answers are for nobody else.
+    compares: Vec<Ticket>,
 }
 
 /// How far the check of some calls is.
@@ -41,6 +45,11 @@ enum CheckStage {
     /// The work tree is inspected.
     Looking {
         calls: Vec<String>,
+        ticket: Ticket,
+    },
+    /// The pinned files are compared.
+    Comparing {
+        claim: Box<CheckedClaim>,
         ticket: Ticket,
     },
     Running(Box<Running>),
@@ -52,10 +61,11 @@ struct Running {
     check: RunningCheck,
 }
 
-/// Calls, the work tree that they are about, and what ended so far.
+/// Calls, the work tree that they are about, what is seen of its pinned files, and what ended so far.
 struct CheckedClaim {
     calls: Vec<String>,
     tree: WorkTree,
+    seen: Inspection,
     results: Vec<CheckResult>,
 }
 
@@ -92,16 +102,31 @@ impl RunConduct<'_> {
             return Ok(());
         }
         self.claims.seen.extend(new.iter().cloned());
-        self.tell(core, &new, CheckOutcome::Running, String::new())?;
+        self.tell(core, &new, CheckOutcome::Running, Default::default())?;
         let directory = self.plan.directory.clone();
         let ticket = core.ask(RepositoryRequest::Look { directory, markers: None });
         self.claims.stage = Some(CheckStage::Looking { calls: new, ticket });
         Ok(())
     }
 
-    /// Takes the answer of the repository, if it is for a claim: starts the check, or says what the work
-    /// tree lacks.
-    pub(super) fn claim_looked(
+    /// Takes the answer of the repository, if it is for a claim.
+    pub(super) fn claim_answered(
+        &mut self,
+        core: &mut Core<'_, State>,
+        answered: Ticket,
+        answer: &RepositoryAnswer,
+    ) -> Result<bool, CommandError> {
+        match answer {
+            RepositoryAnswer::Looked(tree) => self.claim_looked(core, answered, tree),
+            RepositoryAnswer::Inspected(seen) => {
+                self.claim_compared(core, answered, &seen.inspection)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The work tree is known: has the pinned files compared, or says what the work tree lacks.
+    fn claim_looked(
         &mut self,
         core: &mut Core<'_, State>,
         answered: Ticket,
@@ -113,10 +138,52 @@ impl RunConduct<'_> {
         };
         let lacking = core.state().lacking_in(tree).join("; ");
         if !lacking.is_empty() {
-            return self.tell(core, &calls, CheckOutcome::Refused, lacking).map(|()| true);
+            let told = (lacking, String::new());
+            return self.tell(core, &calls, CheckOutcome::Refused, told).map(|()| true);
         }
-        let claim = CheckedClaim { calls, tree: tree.clone(), results: Vec::new() };
-        self.check_next(core, claim).map(|()| true)
+        let seen = Inspection::default();
+        let claim = CheckedClaim { calls, tree: tree.clone(), seen, results: Vec::new() };
+        let config = &core.state().setup().config.proof;
+        // A clean checkout has its own files, and is made when the agent has stopped.
+        if !config.is_active() || config.clean {
+            return self.compared(core, claim).map(|()| true);
+        }
+        let ticket = self.inspect(core, (Stage::Claim, None, false))?;
+        self.claims.compares.push(ticket);
+        self.claims.stage = Some(CheckStage::Comparing { claim: Box::new(claim), ticket });
+        Ok(true)
+    }
+
+    /// The pinned files are compared.
+    fn claim_compared(
+        &mut self,
+        core: &mut Core<'_, State>,
+        answered: Ticket,
+        seen: &Inspection,
+    ) -> Result<bool, CommandError> {
+        let Some(at) = self.claims.compares.iter().position(|ticket| *ticket == answered) else {
+            return Ok(false);
+        };
+        self.claims.compares.swap_remove(at);
+        let is_it = |stage: &mut CheckStage| matches!(stage, CheckStage::Comparing { ticket, .. } if *ticket == answered);
+        if let Some(CheckStage::Comparing { claim, .. }) = self.claims.stage.take_if(is_it) {
+            self.compared(core, CheckedClaim { seen: seen.clone(), ..*claim })?;
+        }
+        Ok(true)
+    }
+
+    /// Refuses a claim that its files contradict. The checks decide about any other one.
+    fn compared(
+        &mut self,
+        core: &mut Core<'_, State>,
+        claim: CheckedClaim,
+    ) -> Result<(), CommandError> {
+        match core.state().preview_claim(&claim.tree, &claim.seen, &[]) {
+            Some(verdict) if verdict.acceptance == Acceptance::Refused => {
+                self.tell(core, &claim.calls, CheckOutcome::Refused, refused(&verdict))
+            }
+            _ => self.check_next(core, claim),
+        }
     }
 
     /// The checks that decide about a claim, in order.
@@ -164,13 +231,34 @@ impl RunConduct<'_> {
     fn claim_checked(
         &mut self,
         core: &mut Core<'_, State>,
-        CheckedClaim { calls, tree, results }: CheckedClaim,
+        CheckedClaim { calls, tree, seen, results }: CheckedClaim,
     ) -> Result<(), CommandError> {
         let failed = results.iter().find(|result| !result.passed());
-        let outcome = failed.map_or(CheckOutcome::Passed, |_| CheckOutcome::Failed);
         let printed =
             failed.or_else(|| results.last()).map(|result| last_lines(&result.output.tail));
-        self.tell(core, &calls, outcome, printed.unwrap_or_default())?;
+        let printed = printed.unwrap_or_default();
+        let verdict = core.state().preview_claim(&tree, &seen, &results);
+        let clean = core.state().setup().config.proof.clean;
+        let (outcome, told) = match (failed, verdict) {
+            (Some(_), _) => (CheckOutcome::Failed, (printed, String::new())),
+            (None, Some(verdict)) if verdict.acceptance == Acceptance::Refused => {
+                (CheckOutcome::Refused, refused(&verdict))
+            }
+            (None, Some(verdict)) if verdict.acceptance == Acceptance::Asks => {
+                let because = verdict.because();
+                let next = format!(
+                    "The check passed. End your turn now: a human is then asked, because {because}."
+                );
+                (CheckOutcome::Passed, (printed, next))
+            }
+            (None, _) if clean => {
+                let next = "The check passed here. End your turn now: the checks then decide about \
+                            your last commit.";
+                (CheckOutcome::Passed, (printed, next.to_owned()))
+            }
+            (None, _) => (CheckOutcome::Passed, (printed, String::new())),
+        };
+        self.tell(core, &calls, outcome, told)?;
         self.claims.known =
             tree.fingerprint.map(|fingerprint| KnownChecks { fingerprint, results });
         match self.claims.wanted.take() {
@@ -239,7 +327,8 @@ impl RunConduct<'_> {
     /// Forgets what is known of claims: another agent begins.
     pub(super) fn forget_claims(&mut self, core: &mut Core<'_, State>) {
         self.drop_claim_check(core);
-        self.claims = Claims::default();
+        let compares = std::mem::take(&mut self.claims.compares);
+        self.claims = Claims { compares, ..Claims::default() };
     }
 
     /// Ends a check that nobody waits for any more.
@@ -266,21 +355,30 @@ impl RunConduct<'_> {
     pub(super) fn claim_deadline(&self) -> Option<Timestamp> {
         match &self.claims.stage {
             Some(CheckStage::Running(running)) => Some(running.check.deadline),
-            Some(CheckStage::Looking { .. }) | None => None,
+            Some(CheckStage::Looking { .. } | CheckStage::Comparing { .. }) | None => None,
         }
     }
 
-    /// Tells the callers how far the check is.
+    /// Tells the callers how far the check is: with what it printed, and what they do next.
     fn tell(
         &self,
         core: &mut Core<'_, State>,
         calls: &[String],
         outcome: CheckOutcome,
-        output: String,
+        (output, next): (String, String),
     ) -> Result<(), CommandError> {
-        let check = ClaimCheck { calls: calls.to_vec(), outcome, output };
+        let check = ClaimCheck { calls: calls.to_vec(), outcome, output, next };
         core.set_notes(&[check.note()?])
     }
+}
+
+/// Why a claim does not hold, and what its callers do next.
+fn refused(verdict: &Verdict) -> (String, String) {
+    let next = match verdict.remedies() {
+        remedies if remedies.is_empty() => String::new(),
+        remedies => format!("{remedies} Then call `complete` again."),
+    };
+    (verdict.because(), next)
 }
 
 /// The end of an output, as its caller is shown it.

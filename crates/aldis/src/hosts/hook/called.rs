@@ -115,10 +115,13 @@ impl Called {
     /// Adds to a stop what they stand for: signals, or that a human is asked.
     pub(super) fn add_to_stop(&self, state: &State, stop: &mut Stop) {
         self.add_to(state, &mut stop.findings);
-        let asks = |call: &CallRecord| {
-            matches!(call.call.in_phases(state, call.via), Ok(Reported::Asks(_)))
+        let asks = |call: &CallRecord| match call.call.in_phases(state, call.via) {
+            Ok(Reported::Asks(question)) => Some(Box::new(question)),
+            _ => None,
         };
-        if self.calls.iter().any(asks) {
+        // The last one counts: an agent asks one thing at a time.
+        stop.asks = self.calls.iter().rev().find_map(asks);
+        if stop.asks.is_some() {
             stop.must_allow = stop.must_allow.take().or(Some(MustAllow::Question));
         }
     }

@@ -19,6 +19,7 @@ use self::disk::NextVersion;
 pub(crate) use self::disk::{ReadOutcome, read};
 use super::live::{self, PhasesRun};
 use crate::hosts::hook::auto_state::AutoStateFile;
+use crate::hosts::spool;
 
 pub(super) use self::disk::SHOWN_NAME;
 
@@ -128,6 +129,9 @@ pub(crate) fn refresh(engine: &Engine, now: Timestamp, run: &mut PhasesRun) -> R
         next.publish().map_err(text_of)?;
         drop(turn);
         next.sync().map_err(text_of)?;
+        if !has_note(run, WRITTEN) {
+            spool::exclude(Path::new(run.project()), disk::DIRECTORY);
+        }
     }
     remember_written(engine, now, run).map_err(text_of)
 }

@@ -208,6 +208,7 @@ impl StopContext {
             tools_ran: self.tools_ran,
             cap: BlockCap { limit: cap.limit, resets_on_tool_use: cap.resets_on_tool_use },
             must_allow: self.must_allow(hook),
+            asks: None,
             read_cursor: self.position.map(|position| position.to_string()),
             took_ms: u64::try_from(hook.began.elapsed().as_millis()).ok(),
             fresh_token: fresh_token(state.config().token)?,

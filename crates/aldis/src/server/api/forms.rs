@@ -66,14 +66,20 @@ pub(super) struct AskedQuestion {
     id: String,
     /// The question.
     text: String,
+    /// Answers that are suggested, or mean something of their own.
+    options: Vec<String>,
+    /// What whoever asks would do without an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
     /// Since when it waits.
     #[schemars(with = "String")]
     asked_at: Timestamp,
 }
 
 impl AskedQuestion {
-    pub(super) fn new(run: &RunId, OpenQuestion { id, text, asked_at, .. }: OpenQuestion) -> Self {
-        Self { run: run.to_string(), id, text, asked_at }
+    pub(super) fn new(run: &RunId, asked: OpenQuestion) -> Self {
+        let OpenQuestion { id, text, options, default, asked_at, .. } = asked;
+        Self { run: run.to_string(), id, text, options, default, asked_at }
     }
 }
 

@@ -238,7 +238,7 @@ fn runs_are_commanded_as_by_the_commands() {
                 `aldis run --continue left`, or end it with `aldis abort left`";
     for (name, command, words) in [
         ("first", answer("q9"), "no open question `q9`"),
-        ("first", answer("q1"), "Answer sent to first"),
+        ("first", answer("q1"), "Answered q1; run first (First) continues"),
         ("first", HumanCommand::Resume, "the run is not paused"),
         ("first", HumanCommand::Abort, "Run first (First): stopping the agent"),
         ("left", HumanCommand::Pause, left),

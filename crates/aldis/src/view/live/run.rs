@@ -286,10 +286,19 @@ impl RunReporter {
         self.checked = exit_code;
     }
 
-    pub(crate) fn question(&mut self, now: Timestamp, id: &str, text: &str) {
+    pub(crate) fn question(
+        &mut self,
+        now: Timestamp,
+        (id, text): (&str, &str),
+        suggestion: Option<&str>,
+    ) {
         let event = LiveEvent::Question { question: id.to_owned() };
-        self.output.tell(now, About::default(), text, event);
-        self.output.question(now, id, text);
+        let text = match suggestion {
+            Some(suggestion) => format!("{text}\n{suggestion}"),
+            None => text.to_owned(),
+        };
+        self.output.tell(now, About::default(), &text, event);
+        self.output.question(now, id, &text);
     }
 
     /// Tells what has no other line: the end, a question and a limit have.

@@ -116,7 +116,7 @@ fn tasks<'f>(form: &'f ReportForm, blocks: &mut Vec<Block<'f>>) {
             vec![
                 task.title.clone(),
                 task.task.clone(),
-                task.status.clone(),
+                show::task_words(&task.status).to_owned(),
                 task.round.to_string(),
                 why,
             ]

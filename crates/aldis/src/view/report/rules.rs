@@ -118,7 +118,7 @@ const ASKS: &[&str] = &[
 const ANSWERS: &[&str] = &["delivery/question-answered", "run/answer-kept", "run/answered"];
 
 /// An agent claims something that others judge.
-const CLAIMS: &[&str] = &["delivery/ready-for-review", "run/done-claimed"];
+const CLAIMS: &[&str] = &["delivery/ready-for-review", "phases/check-started", "run/done-claimed"];
 
 /// A claim held.
 const HOLDS: &[&str] = &[

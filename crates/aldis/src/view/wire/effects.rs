@@ -175,6 +175,12 @@ pub(crate) enum RunEffect {
         id: String,
         /// The question.
         text: String,
+        /// Answers that the agent suggests.
+        #[schemars(default, skip_serializing_if = "is_absent")]
+        options: Vec<String>,
+        /// What the agent would do without an answer.
+        #[schemars(skip_serializing_if = "Option::is_none")]
+        default: Option<String>,
     },
     /// Keep uncommitted work on a branch of its own.
     KeepWork {

@@ -117,6 +117,12 @@ pub struct QuestionForm {
     pub id: String,
     /// The question.
     pub text: String,
+    /// Answers that are suggested, or mean something of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// What whoever asks would do without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
 }
 
 /// The last error of a run.
@@ -170,6 +176,8 @@ impl RunForm {
             question: view.questions.first().map(|question| QuestionForm {
                 id: question.id.clone(),
                 text: question.text.clone(),
+                options: question.options.clone(),
+                default: question.default.clone(),
             }),
             tasks: None,
             proof: None,

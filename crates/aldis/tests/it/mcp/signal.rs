@@ -64,8 +64,10 @@ fn what_the_store_does_not_take_waits_in_the_work_tree() {
         String::from_utf8(output.stdout).unwrap()
     };
     git(&["init", "--quiet"]);
-    project.start(&[]);
     let before = git(&["status", "--porcelain"]);
+    project.start(&[]);
+    assert!(project.view_path().exists());
+    assert_eq!(git(&["status", "--porcelain"]), before, "git shows the state file");
     // A directory that cannot be made: what a sandbox looks like from inside.
     let file = project.root().join("file");
     fs::write(&file, "").unwrap();

@@ -157,6 +157,12 @@ fn a_claim_that_does_not_hold_comes_back_with_the_last_lines() {
         assert!(rules.contains(&format!("phases/{rule}")), "{rule}: {rules:?}");
     }
     assert_eq!(stage.receipts().len(), 1);
+    let report = stage.0.run(&["report", "--json"]).json().remove(0);
+    let fates: Vec<&Value> =
+        report["claims"].as_array().unwrap().iter().map(|claim| &claim["fate"]).collect();
+    assert_eq!(fates, ["held", "held", "refused", "held"], "{report}");
+    assert_eq!(report["claims"][2]["output"], "2 of 118 failed", "{report}");
+    assert_eq!(report["iterations"], Value::Null, "{report}");
 }
 
 /// An agent that bends the check instead of doing the work is refused, and told why.

@@ -1,9 +1,16 @@
 //! `aldis run`: what agents do to their checks, and what becomes of it.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use super::Stage;
-use crate::sandbox::Done;
+use crate::sandbox::{ALDIS, Done};
+
+/// How long the tests wait for a process on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An agent that does something in its first round, and the work in its second.
 fn agent(first: &str, second: &str) -> String {
@@ -343,7 +350,59 @@ fn a_human_is_asked_about_changed_tests() {
     let again = stage.aldis(&["run", "--continue"]);
     assert_eq!(again.code, 0, "{}", again.text());
     let prompt = stage.prompt(2);
-    assert!(prompt.contains("`tests/a.txt` changed") && prompt.contains("Put the tests back."));
+    assert!(prompt.contains("`tests/a.txt` changed") && prompt.contains("> Put the tests back."));
+    // The agent asked nothing.
+    assert!(!prompt.contains("You asked") && prompt.contains("The human you work for"), "{prompt}");
+}
+
+/// Of a run that is supervised, an answer that ends it says so, and not that it is to be continued.
+#[test]
+fn an_answer_says_what_became_of_the_run() {
+    let bends = "echo needle >> src.txt; echo 'test three' >> tests/a.txt";
+    let stage = Stage::new(&agent(bends, ""));
+    let options = ["--verify", "./scripts/test", "--on-change", "ask", "--detach"];
+    assert_eq!(stage.run(&options).code, 0);
+    let began = Instant::now();
+    while stage.status()["status"] != "asking" {
+        assert!(began.elapsed() < PATIENCE, "{}", stage.status());
+        thread::sleep(Duration::from_millis(50));
+    }
+    let done = stage.aldis(&["answer", "q1", "accept"]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert!(done.stdout.starts_with("Answered q1; run "), "{}", done.text());
+    assert!(done.stdout.contains(": done"), "{}", done.text());
+    assert!(!done.stdout.contains("--continue"), "{}", done.text());
+}
+
+/// Whoever claims by a call is told at once what a pinned file says against it, and what to do.
+#[test]
+fn a_call_is_refused_while_a_pinned_file_is_bent() {
+    let claim = |summary: &str, reply: &str| {
+        format!("{ALDIS} signal done {summary} --json > prompt.{reply}; :\n")
+    };
+    let bent = "echo needle >> src.txt; printf '#!/bin/sh\\ntrue\\n' > scripts/test\n";
+    let restored = "git checkout -q scripts/test\n";
+    let acts = [bent, &claim("bent", "bent"), restored, &claim("restored", "whole")].concat();
+    let stage = Stage::new(&agent(&acts, ""));
+    let done = stage.run(&["--verify", "./scripts/test"]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    let reply = |name: &str| -> Value {
+        let text = fs::read_to_string(stage.0.path().join(format!("prompt.{name}"))).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let bent = reply("bent");
+    assert_eq!((&bent["accepted"], &bent["rule"]), (&false.into(), &"call/claim-refused".into()));
+    assert_eq!(bent["reason"], "`scripts/test` changed, and a check runs it", "{bent}");
+    assert_eq!(bent["next"], "Restore it as it was. Then call `complete` again.", "{bent}");
+    let whole = reply("whole");
+    assert_eq!(whole["accepted"], true, "{whole}");
+    assert_eq!(whole["check"]["status"], "passed", "{whole}");
+    let asked = "echo 'test three' >> tests/a.txt; echo needle >> src.txt\n";
+    let stage = Stage::new(&agent(&[asked, &claim("edited", "bent")].concat(), ""));
+    let options = ["--verify", "./scripts/test", "--on-change", "ask", "--no-wait"];
+    assert_eq!(stage.run(&options).code, 3);
+    let text = fs::read_to_string(stage.0.path().join("prompt.bent")).unwrap();
+    assert!(text.contains("a human is then asked, because `tests/a.txt` changed"), "{text}");
 }
 
 /// What was pinned when the run began stays pinned when it is continued.

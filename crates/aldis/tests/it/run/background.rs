@@ -138,10 +138,40 @@ fn a_run_whose_supervisor_is_gone_says_how_to_continue_it() {
     let text = String::from_utf8(left.stdout).unwrap();
     assert_eq!(left.status.code(), Some(1), "{text}");
     assert!(text.contains("aldis run --continue"), "{text}");
+    let run = stage.status()["run"].as_str().unwrap().to_owned();
+    let told = stage.0.run(&["tell", &run, "The API has moved."]).stdout;
+    assert!(told.contains("no process supervises it\n  continue it: aldis run"), "{told}");
     let_go(&stage);
     assert_eq!(stage.0.run(&["run", "--continue", "--detach"]).code, 0);
     assert_eq!(attach(&stage).wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(stage.status()["exit_reason"], "done");
+}
+
+/// The answers that an agent suggests are shown wherever its question is.
+#[test]
+fn a_question_is_shown_with_its_options() {
+    let ask = format!("{ALDIS} signal ask 'Keep the old\nendpoint?' --option keep --option drop");
+    let stage = Stage::new(&ask);
+    let done = stage.run(&["--no-wait"]);
+    assert_eq!(done.code, 3, "{}", done.text());
+    let options = "options: keep, drop";
+    let why = stage.0.run(&["why"]).stdout;
+    assert!(why.contains(options), "{why}");
+    let run = stage.status()["run"].as_str().unwrap().to_owned();
+    for shown in [stage.0.run(&["status"]), stage.0.run(&["status", &run])] {
+        assert!(shown.stdout.contains("q1: Keep the old endpoint?"), "{}", shown.text());
+        assert!(shown.stdout.contains(options), "{}", shown.text());
+    }
+    assert_eq!(stage.status()["question"]["options"], serde_json::json!(["keep", "drop"]));
+    let stage = Stage::new(&format!(
+        "if [ $n = 1 ]; then {ask}; else echo '<chorus>COMPLETE</chorus>'; fi"
+    ));
+    let child = stage.start(&[]);
+    stage.wait_for("asking");
+    assert_eq!(stage.0.run(&["answer", "q1", "keep"]).code, 0);
+    let done = child.wait_with_output().unwrap();
+    let live = String::from_utf8(done.stdout).unwrap();
+    assert!(live.contains(options), "{live}");
 }
 
 /// A message answers the question that is open.
@@ -153,7 +183,9 @@ fn a_message_ends_the_wait_for_an_answer() {
     let child = stage.start(&[]);
     stage.wait_for("asking");
     let run = stage.status()["run"].as_str().unwrap().to_owned();
-    assert_eq!(stage.0.run(&["tell", &run, "Drop it."]).code, 0);
+    let told = stage.0.run(&["tell", &run, "Drop it."]);
+    assert_eq!(told.code, 0, "{}", told.text());
+    assert!(told.stdout.starts_with("Answered q1; run "), "{}", told.text());
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(0), "{done:?}");
     let prompt = stage.prompt(2);

@@ -101,7 +101,7 @@ fn keys_and_sizes_come_through() {
     tmux.wait_for(&["Needs you", "Runs", "Journal"]);
     // Arrows, letters, words and Enter are keys of tmux's terminal, too.
     tmux.press(&["Up", "a", "Drop it.", "Enter"]);
-    tmux.wait_for(&["Answer sent to"]);
+    tmux.wait_for(&["Answered q1"]);
     tmux.wait_for(&["done (iteration", "Nothing needs you"]);
     assert!(run.wait().unwrap().success());
     // The mouse is the terminal's until somebody wants it here.

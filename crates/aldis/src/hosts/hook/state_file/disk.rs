@@ -51,7 +51,7 @@ impl ReadOutcome {
 /// The file as people know it.
 pub(in crate::hosts::hook) const SHOWN_NAME: &str = ".caw/auto-state.json";
 /// The directory in the project.
-const DIRECTORY: &str = ".caw";
+pub(super) const DIRECTORY: &str = ".caw";
 /// The file in it.
 const FILE: &str = "auto-state.json";
 /// Where the next version is for a moment.
