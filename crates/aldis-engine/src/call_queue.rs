@@ -32,7 +32,7 @@ struct WaitingCall {
 #[derive(Debug)]
 enum Told {
     /// What came of the call.
-    Kept(Kept),
+    Kept(Box<Kept>),
     /// To write what waits, the own call first.
     Write,
 }
@@ -69,7 +69,7 @@ impl CallQueue {
     ) -> Kept {
         loop {
             match told.recv() {
-                Ok(Told::Kept(kept)) => return kept,
+                Ok(Told::Kept(kept)) => return *kept,
                 Ok(Told::Write) => self.write_all(run, write),
                 Err(_) => {
                     return Err(EngineError::Invalid(
@@ -88,7 +88,7 @@ impl CallQueue {
             waiting.into_iter().map(|it| (it.record, it.reply)).unzip();
         for (reply, kept) in replies.into_iter().zip(write(&records)) {
             // Whoever waits lives until it is told.
-            let _told = reply.send(Told::Kept(kept));
+            let _told = reply.send(Told::Kept(Box::new(kept)));
         }
     }
 }
@@ -130,7 +130,8 @@ mod tests {
     use super::*;
 
     fn record(summary: &str) -> CallRecord {
-        let call = Call::Progress { percent: None, summary: summary.to_owned(), remaining: None };
+        let summary = summary.to_owned();
+        let call = Call::Progress { percent: None, summary, remaining: None, task: None };
         CallRecord::new(Timestamp::from_millis(0), Via::Call, call).unwrap()
     }
 

@@ -80,7 +80,7 @@ const PHASES_MAX: usize = 64;
 #[rustfmt::skip]
 const CAW: &[(&str, &str, &str, &str)] = &[
     ("expansion", "EXPANSION_COMPLETE", "", "Analyse the requirements of the task, and write down everything that they imply."),
-    ("init", "INIT_COMPLETE", "", "Prepare the work: install what is missing, and make sure that the project builds and that its tests can run."),
+    ("init", "INIT_COMPLETE", "", "Prepare the work: create the folder `.caw/` for the notes of the later phases, install what is missing, and make sure that the project builds and its tests run."),
     ("planning", "PLANNING_COMPLETE", "", "Write the plan to `task_plan.md`: the steps, their order, and how to check each."),
     ("execution", "EXECUTION_COMPLETE", "", "Carry out every step of `task_plan.md`."),
     ("qa", "QA_COMPLETE", "skip_qa", "Run the QA loop: build, test and fix until everything passes."),

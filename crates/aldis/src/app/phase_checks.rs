@@ -91,8 +91,8 @@ impl CheckPlace {
                     let ClaimUnderCheck { task, clause, transcript } = claimed;
                     let transcripts = transcript.iter().map(|it| it.to_path_buf()).collect();
                     let subject = JudgeSubject { task, claim: clause.clone(), proof, transcripts };
-                    let launch = judge::launch(&command, (&self.run, &place), &subject);
-                    proof.on_opinion(config, &judge::ask(&command, &launch))
+                    let opinion = judge::ask(&command, (&self.run, &place), &subject);
+                    proof.on_opinion(config, &opinion)
                 }
                 Step::Judged(_) => None,
             };

@@ -44,13 +44,13 @@ impl RunningCheck {
         checks::forget_report(&recorder, &place);
         let launch = JobLaunch {
             what: Program::Check(check.command.clone()),
-            directory: place.clone(),
+            directory: place,
             variables,
             run: run.clone(),
             worker: None,
         };
         Self::begin(world, (job, &launch, most), recorder)
-            .map_err(|(recorder, failed)| Box::new(recorder.not_started(&failed.what)))
+            .map_err(|begun| Box::new(begun.0.not_started(&begun.1.what)))
     }
 
     /// Asks for a second opinion.
@@ -64,18 +64,22 @@ impl RunningCheck {
         (command, place): (&str, &Path),
         subject: &JudgeSubject<'_>,
     ) -> Result<Self, Opinion> {
-        let launch = judge::launch(command, (run, place), subject);
         let recorder = Recorder::new(Check::unnamed(command));
-        Self::begin(world, (job, &launch, judge::JUDGE_MAX), recorder).map_err(
-            |(recorder, failed)| judge::opinion(recorder, |it| it.not_started(&failed.what)),
-        )
+        let begun = match judge::launch(command, (run, place), subject) {
+            Ok(launch) => Self::begin(world, (job, &launch, judge::JUDGE_MAX), recorder),
+            Err(failed) => Err(Box::new((recorder, failed))),
+        };
+        begun.map_err(|failed| {
+            let (recorder, failed) = *failed;
+            judge::opinion(recorder, |it| it.not_started(&failed.what))
+        })
     }
 
     fn begin(
         world: &mut dyn World,
         (job, launch, most): (JobId, &JobLaunch, Duration),
         recorder: Recorder,
-    ) -> Result<Self, (Recorder, StartFailure)> {
+    ) -> Result<Self, Box<(Recorder, StartFailure)>> {
         match world.start(job, launch) {
             Ok(_) => {
                 let (began, place) = (world.now(), launch.directory.clone());
@@ -83,7 +87,7 @@ impl RunningCheck {
                 let judges = matches!(launch.what, Program::Judge { .. });
                 Ok(Self { recorder, judges, began, place, deadline, timed_out: false })
             }
-            Err(failed) => Err((recorder, failed)),
+            Err(failed) => Err(Box::new((recorder, failed))),
         }
     }
 

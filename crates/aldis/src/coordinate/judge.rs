@@ -17,7 +17,7 @@ use aldis_transcript::activity::{Fact, ToolEnd, ToolUse};
 use aldis_transcript::events::Zone;
 use aldis_transcript::{Format, Output, Reader, detect};
 
-use crate::agents::command::{JobLaunch, Program};
+use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::agents::output_log::LoggedAgent;
 use crate::proof::checks::{self, AttendedProcess};
 use crate::proof::record::Recorder;
@@ -61,7 +61,7 @@ pub(crate) fn launch(
     command: &str,
     (run, place): (&RunId, &Path),
     subject: &JudgeSubject<'_>,
-) -> JobLaunch {
+) -> Result<JobLaunch, StartFailure> {
     let round = subject.proof.round();
     let outputs = round.into_iter().flat_map(|round| &round.results);
     let outputs = outputs.map(|result| redact(&result.output.tail).into_owned());
@@ -78,21 +78,23 @@ pub(crate) fn launch(
         changes: judged_changes(subject.proof),
         tool_results: tools(&subject.transcripts),
     };
-    // Texts and numbers are always written.
-    let question = serde_json::to_vec(&question).unwrap_or_default();
-    JobLaunch {
+    let unwritable = |error: serde_json::Error| StartFailure { what: error.to_string() };
+    let question = serde_json::to_vec(&question).map_err(unwritable)?;
+    Ok(JobLaunch {
         what: Program::Judge { command: command.to_owned(), question },
         directory: place.to_owned(),
         variables: Vec::new(),
         run: run.clone(),
         worker: None,
-    }
+    })
 }
 
 /// Asks, and waits for the answer.
-pub(crate) fn ask(command: &str, launch: &JobLaunch) -> Opinion {
+pub(crate) fn ask(command: &str, place: (&RunId, &Path), subject: &JudgeSubject<'_>) -> Opinion {
     let mut recorder = Recorder::new(Check::unnamed(command));
-    match checks::attend(launch, &mut recorder, JUDGE_MAX) {
+    let attended = launch(command, place, subject)
+        .and_then(|launch| checks::attend(&launch, &mut recorder, JUDGE_MAX));
+    match attended {
         Ok(AttendedProcess { exit, timed_out, took_ms }) => {
             opinion(recorder, |recorder| recorder.finish(exit, timed_out, took_ms, None))
         }

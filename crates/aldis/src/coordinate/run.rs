@@ -441,8 +441,7 @@ impl Conduct for RunConduct<'_> {
             self.control(core, Control::End(Duration::ZERO));
             return Ok(());
         }
-        coordinator::command(core, self, &HumanCommand::Abort, by)?;
-        Ok(())
+        coordinator::command(core, self, &HumanCommand::Abort, by).map(drop)
     }
 
     fn on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
@@ -459,8 +458,7 @@ impl Conduct for RunConduct<'_> {
                 self.look(core);
             }
         }
-        self.claim_on_time(core);
-        self.check_claims(core)?;
+        self.claim_on_time(core)?;
         match self.progress.tick(now) {
             Some(event) => self.advance(core, event),
             None => Ok(()),

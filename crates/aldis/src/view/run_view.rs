@@ -101,7 +101,7 @@ impl RunView {
             State::Delivery(state) => view.delivery(now, state, run.updated),
             State::Phases(state) => view.phases(now, state),
             State::Run(state) => {
-                view.supervised(now, state, if goes_on { now } else { run.updated })
+                view.supervised(now, state, if goes_on { now } else { run.updated });
             }
             State::Turns(state) => view.channel(state),
             State::Unreadable(detail) => view.detail = format!(": {detail}"),

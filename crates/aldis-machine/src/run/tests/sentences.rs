@@ -124,6 +124,30 @@ fn iterations() -> Vec<Scenario> {
     ]
 }
 
+/// A second opinion that refuses, and then accepts.
+fn opinions() -> Vec<(i64, Event)> {
+    let inspected = || Event::Inspected(Box::default());
+    let passed = || Event::CheckEnded(Box::new(CheckResult::new("", "make", CheckStatus::Passed)));
+    let says = |verdict| {
+        let opinion = proof::Opinion::new("./judge", verdict, "export.rs has no test");
+        Event::OpinionGiven(proof::Opinion { micro_dollars: Some(20_000), ..opinion })
+    };
+    vec![
+        (1, Event::Looked(WorkTree::default())),
+        (1, inspected()),
+        (2, reported(DONE)),
+        (3, clean()),
+        (4, inspected()),
+        (5, passed()),
+        (6, says(OpinionVerdict::Refuse)),
+        (7, reported(DONE)),
+        (8, clean()),
+        (9, inspected()),
+        (10, passed()),
+        (11, says(OpinionVerdict::Accept)),
+    ]
+}
+
 /// What checks say, before the work and after a claim.
 fn checks() -> Vec<Scenario> {
     let looked = || Event::Looked(WorkTree::default());
@@ -155,15 +179,6 @@ fn checks() -> Vec<Scenario> {
     refused.extend(claims());
     refused.extend([(4, bent()), (5, reported(DONE)), (6, clean()), (7, inspected())]);
     refused.extend([(8, ended("", CheckStatus::Failed)), (9, passed(""))]);
-    let says = |verdict| {
-        let opinion = proof::Opinion::new("./judge", verdict, "export.rs has no test");
-        Event::OpinionGiven(proof::Opinion { micro_dollars: Some(20_000), ..opinion })
-    };
-    let mut opinions = vec![(1, looked()), (1, inspected())];
-    opinions.extend(claims());
-    opinions.extend([(4, inspected()), (5, passed("")), (6, says(OpinionVerdict::Refuse))]);
-    opinions.extend([(7, reported(DONE)), (8, clean()), (9, inspected()), (10, passed(""))]);
-    opinions.push((11, says(OpinionVerdict::Accept)));
     vec![
         (
             "checks that prove nothing, and a human who is asked",
@@ -190,7 +205,7 @@ fn checks() -> Vec<Scenario> {
                 let judge = Some(text("./judge"));
                 config.proof = proof::Config { judge, ..proof::Config::unnamed("make") };
             },
-            opinions,
+            opinions(),
         ),
         (
             "a check that must fail first",

@@ -339,7 +339,7 @@ impl RunConduct<'_> {
     }
 
     /// Ends the check of a claim that takes too long.
-    pub(super) fn claim_on_time(&mut self, core: &mut Core<'_, State>) {
+    pub(super) fn claim_on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
         let now = core.now();
         if let Some(CheckStage::Running(running)) = &mut self.claims.stage
             && now >= running.check.deadline
@@ -349,6 +349,7 @@ impl RunConduct<'_> {
             let job = running.job;
             core.world().control(job, Control::End(LAST_GRACE));
         }
+        self.check_claims(core)
     }
 
     /// Until when the check of a claim may take.
