@@ -32,7 +32,7 @@ pub enum Becomes {
     RunEnd,
     /// The signal by which the dialect reports an error.
     PhaseError,
-    /// The agent may stop, because a human is asked in the session.
+    /// The agent may stop: a human is asked in the session, or answers from elsewhere.
     Question,
     /// Nothing: it is only answered.
     Nothing,
@@ -108,7 +108,7 @@ impl Becomes {
             Self::PhaseEnd => "the signal of the phase".to_owned(),
             Self::RunEnd => "the signal that ends all phases".to_owned(),
             Self::PhaseError => "an error that the agent cannot recover from".to_owned(),
-            Self::Question => "the agent may stop, and you are asked in the session".to_owned(),
+            Self::Question => "the agent may stop; you answer in the session or with `aldis answer`".to_owned(),
             Self::Nothing => "nothing".to_owned(),
         }
     }

@@ -117,7 +117,7 @@ fn the_last_lines_say_why_and_what_to_do() {
         (
             "echo '<chorus>NEEDS_HELP: which?</chorus>'",
             &["--no-wait"],
-            "aldis answer q1 TEXT, then",
+            "`aldis answer q1 TEXT`, then",
         ),
     ] {
         let stage = Stage::new(script);
