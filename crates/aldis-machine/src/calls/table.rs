@@ -108,7 +108,9 @@ impl Becomes {
             Self::PhaseEnd => "the signal of the phase".to_owned(),
             Self::RunEnd => "the signal that ends all phases".to_owned(),
             Self::PhaseError => "an error that the agent cannot recover from".to_owned(),
-            Self::Question => "the agent may stop; you answer in the session or with `aldis answer`".to_owned(),
+            Self::Question => {
+                "the agent may stop; you answer in the session or with `aldis answer`".to_owned()
+            }
             Self::Nothing => "nothing".to_owned(),
         }
     }
