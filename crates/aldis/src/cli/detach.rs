@@ -11,8 +11,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use aldis_machine::Machine as _;
+use aldis_machine::run::State;
 use aldis_process::Background;
-use aldis_store::{Run, RunId, Store};
+use aldis_store::{Run, RunFilter, RunId, RunSummary, Store};
 
 use super::Outcome;
 use crate::agents::output_log;
@@ -71,6 +73,28 @@ pub(super) fn refuse_supervised(store: &dyn Store, id: &RunId) -> Result<(), Com
     }
     Err(CommandError::new(format!("run {id} is running"))
         .with_help(format!("watch it with `aldis attach {id}`, or end it with `aldis abort {id}`")))
+}
+
+/// Warns of another agent that works in the same work tree.
+pub(super) fn warn_of_others(
+    io: &mut Io,
+    store: &dyn Store,
+    project: &str,
+) -> Result<(), CommandError> {
+    let (projects, machine) = (vec![project.to_owned()], Some(State::NAME.to_owned()));
+    let filter = RunFilter { projects, machine, active: Some(true), ..RunFilter::default() };
+    for RunSummary { id, .. } in store.list(&filter)? {
+        let run = store.run(&id)?;
+        if !run.is_some_and(|run| is_supervised(&run, clock::wall())) {
+            continue;
+        }
+        writeln!(
+            io.stderr,
+            "warning: run {id} works here, too: two agents in one work tree overwrite each other's changes\n  \
+             use another work tree (git worktree add), or end that run: aldis abort {id}"
+        )?;
+    }
+    Ok(())
 }
 
 fn say(io: &mut Io, id: &RunId, run: Option<&Run>) -> Result<Outcome, CommandError> {

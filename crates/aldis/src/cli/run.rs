@@ -173,9 +173,13 @@ fn begin(
         config,
     };
     let notes = [notify::note(&launch.settings.notify)?];
+    let project = project::name(place.root());
+    if !args.quiet && !args.json {
+        detach::warn_of_others(io, engine.store(), &project)?;
+    }
     let new = NewRun {
         notes: notes.into_iter().chain(telemetry::note_of_caller()?).collect(),
-        ..NewRun::of(project::name(place.root()), Driver::Process)
+        ..NewRun::of(project, Driver::Process)
     };
     let run = engine.begin(clock::wall(), &new, start)?.0;
     Ok((run, launch, Event::Begin))

@@ -80,14 +80,20 @@ impl Stage {
     }
 }
 
+/// A process that was started in a directory and is left, if there is one.
+fn left_in(directory: &Path) -> Option<String> {
+    let mut all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let left = all.find(|process| {
+        fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+    })?;
+    let name = fs::read_to_string(left.join("comm")).unwrap_or_default();
+    Some(format!("{} {name}", left.display()))
+}
+
 /// Nothing that was started in a directory is left.
 #[track_caller]
 fn assert_nothing_runs_in(directory: &Path, who: &str) {
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let cwd = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        assert!(!cwd.starts_with(directory), "{who} left {} {name}", entry.path().display());
-    }
+    assert_eq!(left_in(directory), None, "{who} left something");
 }
 
 /// Waits until something is so.

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 
 use super::terminal::Terminal;
-use super::{Stage, assert_nothing_runs_in, wait_until};
+use super::{Stage, assert_nothing_runs_in, left_in, wait_until};
 use crate::phases::project::feed;
 use crate::sandbox::{ALDIS, Done};
 
@@ -83,7 +83,8 @@ fn a_run_in_the_background_survives_its_terminal() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(stage.status()["exit_reason"], "done");
-    assert_nothing_runs_in(&stage.0.path(), "a run in the background");
+    // Whoever is attached sees the end a moment before the supervisor has gone.
+    wait_until("nothing runs any more", || left_in(&stage.0.path()).is_none());
 }
 
 /// Ctrl-C leaves the run alone, and says so.
@@ -190,4 +191,20 @@ fn a_message_ends_the_wait_for_an_answer() {
     assert_eq!(done.status.code(), Some(0), "{done:?}");
     let prompt = stage.prompt(2);
     assert!(prompt.contains("> keep or drop?") && prompt.contains("> Drop it."), "{prompt}");
+}
+
+/// Two agents in one work tree overwrite each other's changes: whoever starts the second one is told.
+#[test]
+fn a_second_run_in_the_same_place_is_warned_of() {
+    let stage =
+        Stage::idle("[ -e works ] || { touch works; sleep 60; }; echo '<chorus>COMPLETE</chorus>'");
+    let mut first = stage.start(&[]);
+    wait_until("the first agent works", || stage.0.path().join("works").exists());
+    let second = stage.run(&[]);
+    assert_eq!(second.code, 0, "{}", second.text());
+    assert!(second.stderr.contains("works here, too"), "{}", second.text());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let third = stage.run(&[]);
+    assert!(!third.stderr.contains("works here, too"), "nobody works there: {}", third.text());
 }
