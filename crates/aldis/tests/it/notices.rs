@@ -306,7 +306,9 @@ fn an_abandoned_run_that_is_aborted_keeps_its_work_and_tells() {
     command.env("PATH", &path).args(["run", "--task", "x", "--", "/bin/sh", "-c"]);
     command.arg("echo work > new.txt; sleep 1000");
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-    while !project.path().join("new.txt").exists() {
+    // Only of an agent that is known to have started there is work to keep.
+    let is_recorded = || project.run(&["log", "--json"]).stdout.contains("run/agent-started");
+    while !project.path().join("new.txt").exists() || !is_recorded() {
         thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();
