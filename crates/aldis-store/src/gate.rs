@@ -169,6 +169,7 @@ fn gate_of(run: &RunId) -> u64 {
 }
 
 fn create_dir(dir: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes"))]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

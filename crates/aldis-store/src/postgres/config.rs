@@ -166,7 +166,7 @@ fn is_here(config: &Config) -> bool {
         Host::Tcp(name) => {
             name == "localhost" || name.parse().is_ok_and(|it: IpAddr| it.is_loopback())
         }
-        #[cfg(unix)]
+        #[cfg(not(windows))]
         Host::Unix(_) => true,
     });
     by_name && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
@@ -196,7 +196,7 @@ fn location(config: &Config, schema: &str) -> String {
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
         hosts.push(match host {
             Host::Tcp(name) => format!("{name}{port}"),
-            #[cfg(unix)]
+            #[cfg(not(windows))]
             Host::Unix(path) => format!("{}{port}", path.display()),
         });
     }
