@@ -25,12 +25,12 @@ pub(crate) struct CallQueue {
 #[derive(Debug)]
 struct WaitingCall {
     record: CallRecord,
-    reply: SyncSender<Told>,
+    reply: SyncSender<QueueReply>,
 }
 
 /// What somebody who waits is told.
 #[derive(Debug)]
-enum Told {
+enum QueueReply {
     /// What came of the call.
     Kept(Box<Kept>),
     /// To write what waits, the own call first.
@@ -46,7 +46,7 @@ impl CallQueue {
         record: &CallRecord,
         write: impl Fn(&[CallRecord]) -> Vec<Kept>,
     ) -> Kept {
-        // Told at most to write, and then what came of it.
+        // QueueReply at most to write, and then what came of it.
         let (reply, told) = mpsc::sync_channel(2);
         let waiting = WaitingCall { record: record.clone(), reply };
         let is_first = {
@@ -64,13 +64,13 @@ impl CallQueue {
     fn wait(
         &self,
         run: &RunId,
-        told: &Receiver<Told>,
+        told: &Receiver<QueueReply>,
         write: &impl Fn(&[CallRecord]) -> Vec<Kept>,
     ) -> Kept {
         loop {
             match told.recv() {
-                Ok(Told::Kept(kept)) => return *kept,
-                Ok(Told::Write) => self.write_all(run, write),
+                Ok(QueueReply::Kept(kept)) => return *kept,
+                Ok(QueueReply::Write) => self.write_all(run, write),
                 Err(_) => {
                     return Err(EngineError::Invalid(
                         "whoever wrote the call broke off".to_owned(),
@@ -88,7 +88,7 @@ impl CallQueue {
             waiting.into_iter().map(|it| (it.record, it.reply)).unzip();
         for (reply, kept) in replies.into_iter().zip(write(&records)) {
             // Whoever waits lives until it is told.
-            let _told = reply.send(Told::Kept(Box::new(kept)));
+            let _told = reply.send(QueueReply::Kept(Box::new(kept)));
         }
     }
 }
@@ -111,7 +111,7 @@ impl Drop for Handover<'_> {
         let mut runs = self.queue.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let next = runs.get(self.run).and_then(|waiting| waiting.first());
         match next {
-            Some(next) => drop(next.reply.send(Told::Write)),
+            Some(next) => drop(next.reply.send(QueueReply::Write)),
             None => drop(runs.remove(self.run)),
         }
     }

@@ -109,9 +109,9 @@ pub(crate) fn watch(
 /// Does what a human wants of a run. Returns what came of it, in words.
 fn perform(engine: &Engine, now: Timestamp, id: &RunId, command: &HumanCommand) -> String {
     match control::command(engine, now, id, command, "`aldis watch`", None) {
-        Ok(Commanded { told, warnings, .. }) if warnings.is_empty() => match told.continues {
-            Some(command) => format!("{}; continue it: {command}", told.text),
-            None => told.text,
+        Ok(Commanded { report, warnings, .. }) if warnings.is_empty() => match report.continues {
+            Some(command) => format!("{}; continue it: {command}", report.text),
+            None => report.text,
         },
         Ok(Commanded { warnings, .. }) => warnings.join("; "),
         Err(error) => error.to_string(),

@@ -31,12 +31,12 @@ pub(crate) struct Commanded {
     /// What could not be done beside the command.
     pub(crate) warnings: Vec<String>,
     /// What came of it, in words.
-    pub(crate) told: Told,
+    pub(crate) report: CommandReport,
 }
 
 /// What came of a command, in words.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct CommandReport {
     /// The sentence.
     pub(crate) text: String,
     /// The command that continues the run, where nobody supervises it.
@@ -126,12 +126,17 @@ pub(crate) fn command(
         },
         Driver::Process | Driver::Server | Driver::Worker => take()?,
     };
-    let told = told(&before, now, command, &answer);
-    Ok(Commanded { answer, warnings, told })
+    let report = report(&before, now, command, &answer);
+    Ok(Commanded { answer, warnings, report })
 }
 
 /// Says what came of a command. A message may answer the open question, and an answer may end the run.
-fn told(before: &Snapshot, now: Timestamp, command: &HumanCommand, done: &RequestOutcome) -> Told {
+fn report(
+    before: &Snapshot,
+    now: Timestamp,
+    command: &HumanCommand,
+    done: &RequestOutcome,
+) -> CommandReport {
     let after = Snapshot::from(&done.run);
     let view = RunView::new(&after, now);
     let (name, run, open) = (view.name(), &before.run, after.questions());
@@ -151,17 +156,17 @@ fn told(before: &Snapshot, now: Timestamp, command: &HumanCommand, done: &Reques
         }
         (_, Some(id)) if !supervised => {
             let text = format!("Saved the answer to {id} for run {name}");
-            return Told { text, continues: Some(continue_command(run)) };
+            return CommandReport { text, continues: Some(continue_command(run)) };
         }
         (_, Some(id)) if view.live => format!("Answered {id}; run {name} continues"),
         (_, Some(id)) => format!("Answered {id}; run {name}: {}", view.summary()),
         (_, None) if !supervised => {
             let text = format!("Saved the message for run {name}: no process supervises it");
-            return Told { text, continues: Some(continue_command(run)) };
+            return CommandReport { text, continues: Some(continue_command(run)) };
         }
         (_, None) => format!("Message sent to run {name}"),
     };
-    Told { text, continues: None }
+    CommandReport { text, continues: None }
 }
 
 /// Ends a run whose supervisor has gone: nobody else ends its agents or hears of their end.

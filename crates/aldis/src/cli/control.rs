@@ -108,7 +108,7 @@ fn perform(
     };
     let by = format!("`aldis {}`", command.as_str());
     let done = control::command(&engine, clock::wall(), &run.id, command, &by, None);
-    let Commanded { answer, mut warnings, told } = match done {
+    let Commanded { answer, mut warnings, report } = match done {
         Ok(done) => done,
         Err(ControlError::Engine(EngineError::NotPossible(why))) => {
             writeln!(io.stderr, "run {}: {why}; `aldis status` lists the runs", run.id)?;
@@ -132,8 +132,8 @@ fn perform(
     for warning in warnings {
         writeln!(io.stderr, "warning: {}", display::line(&warning))?;
     }
-    writeln!(io.stdout, "{}", display::line(&told.text))?;
-    if let Some(command) = told.continues {
+    writeln!(io.stdout, "{}", display::line(&report.text))?;
+    if let Some(command) = report.continues {
         writeln!(io.stdout, "  continue it: {command}")?;
     }
     Ok(Outcome::Yes)
