@@ -126,7 +126,7 @@ enum Command {
     Proof(proof::ProofCommand),
     Replay(replay::ReplayArgs),
     Report(report::ReportArgs),
-    /// Resume a paused run
+    /// Resume a paused run, or end a wait for a limit or after a crash
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),

@@ -80,12 +80,13 @@ pub(crate) fn here() -> Result<Place, CommandError> {
     Ok(Place::of(&current()?, None))
 }
 
-/// Returns the directory of a run that is continued.
+/// Returns the directory of a run that is continued: the stored one, or the project where none is.
 ///
 /// # Errors
 ///
 /// Fails if it is not there any more: another one must not be taken for it.
-pub(crate) fn still_there(directory: &Path) -> Result<PathBuf, CommandError> {
+pub(crate) fn still_there(stored: Option<&Path>, project: &str) -> Result<PathBuf, CommandError> {
+    let directory = stored.unwrap_or_else(|| Path::new(project));
     match directory.is_dir() {
         true => Ok(directory.to_owned()),
         false => Err(CommandError::new(format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis_engine::{Handle, LAUNCH};
@@ -72,7 +72,7 @@ impl DeliveryLaunch {
     ///
     /// Fails if that directory is gone.
     pub(in crate::cli) fn directory(&self, project: &str) -> Result<PathBuf, CommandError> {
-        project::still_there(self.directory.as_deref().unwrap_or_else(|| Path::new(project)))
+        project::still_there(self.directory.as_deref(), project)
     }
 }
 

@@ -72,7 +72,7 @@ impl RunLaunch {
     ///
     /// Fails if that directory is gone.
     pub(super) fn directory(&self, project: &str) -> Result<PathBuf, CommandError> {
-        project::still_there(self.directory.as_deref().unwrap_or_else(|| Path::new(project)))
+        project::still_there(self.directory.as_deref(), project)
     }
 
     /// Keeps it: whoever continues the run later goes by it, too.
